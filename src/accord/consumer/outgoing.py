@@ -1,0 +1,111 @@
+"""The gate before anything is sent (rules section 2, "Outgoing input"; section 7 for interrupts).
+
+Unknown material is removed with a warning, a malformed known member stops the send, activity messages stay here, and
+an old peer gets what it can read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from accord.consumer.boundary import downgrade_input, modern_input
+from accord.consumer.deviation import Deviation, OnDeviation, report
+from accord.errors import EncodingError, InputRejected, ProtocolViolation
+from accord.protocol import (
+    PROTOCOL_VERSION,
+    ActivityMessage,
+    Interrupt,
+    JSONObject,
+    ResumeEntry,
+    RunAgentInput,
+    conform,
+    encode_input,
+    parse_peer,
+)
+
+
+def admit_input(raw: JSONObject, on_deviation: OnDeviation | None = None) -> RunAgentInput:
+    """A raw input through boundary and enforcement; `InputRejected` names the path of what is malformed."""
+
+    def lost(path: str, detail: str) -> None:
+        report(Deviation("boundary", "RunAgentInput", path, detail), on_deviation)
+
+    try:
+        run_input, stripped = conform(modern_input(raw, "", lost), RunAgentInput)
+    except ProtocolViolation as violation:
+        raise InputRejected(f"{violation.path or '(root)'}: {violation.args[0]}", path=violation.path) from None
+    assert run_input is not None  # nothing in an input can make all of it unknown
+    for path in stripped:
+        detail = "not described by the protocol, stripped from the input"
+        report(Deviation("enforcement", "RunAgentInput", path, detail), on_deviation)
+    return run_input
+
+
+def prepare_input(
+    run_input: RunAgentInput, *, peer_version: str | None = None, on_deviation: OnDeviation | None = None
+) -> RunAgentInput:
+    """What is sent of `run_input`: our version unless the peer is older, no activities, nothing the peer cannot read.
+
+    Raises `InputRejected` naming the path of a value that JSON cannot carry or that is malformed.
+    """
+
+    def warn(deviation: Deviation) -> None:
+        report(deviation, on_deviation)
+
+    older = peer_version is not None and parse_peer(peer_version) < parse_peer(PROTOCOL_VERSION)
+    messages = [message for message in run_input.messages if not isinstance(message, ActivityMessage)]
+    outgoing = msgspec.structs.replace(
+        run_input, messages=messages, protocol_version=UNSET if older else PROTOCOL_VERSION
+    )
+    outgoing = downgrade_input(outgoing, peer_version, warn)
+    try:
+        conform(msgspec.json.decode(encode_input(outgoing)), RunAgentInput)
+    except EncodingError as error:
+        raise InputRejected(str(error), path=error.path) from None
+    except ProtocolViolation as violation:
+        raise InputRejected(f"{violation.path or '(root)'}: {violation.args[0]}", path=violation.path) from None
+    return outgoing
+
+
+def check_resume(pending: Sequence[Interrupt], resume: Sequence[ResumeEntry], now: Callable[[], datetime]) -> None:
+    """Refuses, with `InputRejected`, a resume that does not answer each pending interrupt exactly once.
+
+    An interrupt that has expired by `now` can only be cancelled; an `expiresAt` that cannot be read never expires.
+    """
+    known = {interrupt.id: interrupt for interrupt in pending}
+    answered: set[str] = set()
+    for position, entry in enumerate(resume):
+        path = f"/resume/{position}/interruptId"
+        if entry.interrupt_id not in known:
+            raise InputRejected(f"there is no open interrupt {entry.interrupt_id!r} to answer", path=path)
+        if entry.interrupt_id in answered:
+            raise InputRejected(f"interrupt {entry.interrupt_id!r} is answered twice", path=path)
+        answered.add(entry.interrupt_id)
+        if entry.status == "resolved" and _expired(known[entry.interrupt_id], now):
+            message = f"interrupt {entry.interrupt_id!r} has expired and can only be cancelled"
+            raise InputRejected(message, path=f"/resume/{position}/status")
+    uncovered = [name for name in known if name not in answered]
+    if uncovered:
+        raise InputRejected(f"open interrupts without an answer: {', '.join(uncovered)}", path="/resume")
+
+
+def _expired(interrupt: Interrupt, now: Callable[[], datetime]) -> bool:
+    moment = _moment(interrupt.expires_at)
+    if moment is None:
+        return False
+    current = now()
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=current.tzinfo)
+    return moment <= current
+
+
+def _moment(expires_at: Any) -> datetime | None:
+    try:
+        return datetime.fromisoformat(expires_at)
+    except (TypeError, ValueError):
+        return None

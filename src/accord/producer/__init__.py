@@ -1,0 +1,28 @@
+"""A run being emitted: what leaves is what a consumer accepts. Sans I/O; whoever serves a run gives it an outlet."""
+
+from accord.producer.draft import DraftArray, DraftObject
+from accord.producer.emitters import Activity, Reasoning, Step, Subagent, TextMessage, ToolCallItem
+from accord.producer.incoming import receive_input
+from accord.producer.outlet import Outlet, OutletOverflow
+from accord.producer.plain import plain
+from accord.producer.run import Producer, Run, drive
+from accord.producer.state_channel import StateChannel
+
+__all__ = [
+    "Activity",
+    "DraftArray",
+    "DraftObject",
+    "Outlet",
+    "OutletOverflow",
+    "Producer",
+    "Reasoning",
+    "Run",
+    "StateChannel",
+    "Step",
+    "Subagent",
+    "TextMessage",
+    "ToolCallItem",
+    "drive",
+    "plain",
+    "receive_input",
+]

@@ -1,0 +1,27 @@
+"""What a producer makes of a request's body (rules section 2, "A producer receiving an input").
+
+Unknown material does not make an input invalid: it is stripped with a warning. A malformed known member does, and
+nothing is streamed then.
+"""
+
+from __future__ import annotations
+
+from accord.consumer import OnDeviation, admit_input
+from accord.errors import EncodingError, InputRejected, ProtocolViolation
+from accord.protocol import MAX_DEPTH, RunAgentInput, check_json
+from accord.protocol.codec import decode_object
+
+
+def receive_input(data: bytes, *, max_depth: int = MAX_DEPTH, on_deviation: OnDeviation | None = None) -> RunAgentInput:
+    """The run input in a request's body; `InputRejected` names the path of what is malformed, `""` for no object."""
+    try:
+        raw = decode_object(data, max_depth=max_depth)
+    except ProtocolViolation as violation:
+        raise InputRejected(violation.args[0], path=violation.path) from None
+    run_input = admit_input(raw, on_deviation)
+    for path, identifier in (("/threadId", run_input.thread_id), ("/runId", run_input.run_id)):
+        try:
+            check_json(identifier, path)  # the run's first event repeats them
+        except EncodingError as error:
+            raise InputRejected(str(error), path=path) from None
+    return run_input
