@@ -1,3 +1,97 @@
-"""Agent and application in agreed state over AG-UI 1.0."""
+"""Agent and application in agreed state over AG-UI 1.0.
+
+The names an agent's author uses stand here; they are loaded when they are first used, so that a program that needs
+only a part, such as `accord.client`, loads only that. The parts: `accord.protocol` (the shapes), `accord.wire`,
+`accord.state`, `accord.consumer`, `accord.producer`, `accord.client`, `accord.hosting`, `accord.agents`,
+`accord.agui` and `accord.openai`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from accord.errors import (
+    AccordError,
+    EncodingError,
+    InputRejected,
+    PatchError,
+    ProtocolViolation,
+    RunFailed,
+    TransportError,
+    TruncatedRun,
+)
+
+if TYPE_CHECKING:
+    from accord.agents import (
+        Agent,
+        AgentResponse,
+        AgentResponseUpdate,
+        ChatClient,
+        ChatOptions,
+        DataContent,
+        ErrorContent,
+        FunctionCallContent,
+        FunctionResultContent,
+        FunctionTool,
+        Message,
+        ReasoningContent,
+        Role,
+        ScriptedChatClient,
+        TextContent,
+        ToolContext,
+        ToolDefinition,
+        UriContent,
+        Usage,
+        UsageContent,
+        chat_middleware,
+        function_middleware,
+        tool,
+    )
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "AccordError",
+    "Agent",
+    "AgentResponse",
+    "AgentResponseUpdate",
+    "ChatClient",
+    "ChatOptions",
+    "DataContent",
+    "EncodingError",
+    "ErrorContent",
+    "FunctionCallContent",
+    "FunctionResultContent",
+    "FunctionTool",
+    "InputRejected",
+    "Message",
+    "PatchError",
+    "ProtocolViolation",
+    "ReasoningContent",
+    "Role",
+    "RunFailed",
+    "ScriptedChatClient",
+    "TextContent",
+    "ToolContext",
+    "ToolDefinition",
+    "TransportError",
+    "TruncatedRun",
+    "UriContent",
+    "Usage",
+    "UsageContent",
+    "__version__",
+    "chat_middleware",
+    "function_middleware",
+    "tool",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'accord' has no attribute {name!r}")
+    value = getattr(import_module("accord.agents"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

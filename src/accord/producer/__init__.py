@@ -6,7 +6,7 @@ from accord.producer.incoming import receive_input
 from accord.producer.outlet import Outlet, OutletOverflow
 from accord.producer.plain import plain
 from accord.producer.run import Producer, Run, drive
-from accord.producer.state_channel import StateChannel
+from accord.producer.state_channel import Prediction, StateChannel, StateGuard
 
 __all__ = [
     "Activity",
@@ -14,10 +14,12 @@ __all__ = [
     "DraftObject",
     "Outlet",
     "OutletOverflow",
+    "Prediction",
     "Producer",
     "Reasoning",
     "Run",
     "StateChannel",
+    "StateGuard",
     "Step",
     "Subagent",
     "TextMessage",

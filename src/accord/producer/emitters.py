@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import UNSET, UnsetType
 
+from accord.producer.plain import plain
 from accord.protocol import (
     ActivityDeltaEvent,
     ActivitySnapshotEvent,
@@ -211,7 +212,7 @@ class Activity:
 
     def replace(self, content: JSONObject) -> None:
         """Sends what has changed, as a patch, or whole when that is shorter."""
-        content = self._run.plain(content)
+        content = plain(content)
         operations = diff(self._content, content)
         if any(operation["path"] == "" for operation in operations):
             self._snapshot(content)
@@ -223,7 +224,7 @@ class Activity:
         self._delta(operations, apply_patch(self._content, operations))
 
     def _snapshot(self, content: JSONObject) -> None:
-        content = self._run.plain(content)
+        content = plain(content)
         self._run.emit(
             ActivitySnapshotEvent(
                 message_id=self.id, activity_type=self.type, content=content, subagent_run_id=self._owner

@@ -54,7 +54,9 @@ def _plain(value: Any, path: str) -> JSON:
     if isinstance(value, msgspec.Struct):
         members = zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True)
         found = {wire_name: getattr(value, attribute) for attribute, wire_name in members}
-        return _plain({name: each for name, each in found.items() if each is not msgspec.UNSET}, path)
+        config = value.__struct_config__
+        tag = {} if config.tag_field is None else {config.tag_field: config.tag}
+        return _plain({**tag, **{name: each for name, each in found.items() if each is not msgspec.UNSET}}, path)
     if dataclasses.is_dataclass(value):
         return _plain({each.name: getattr(value, each.name) for each in dataclasses.fields(value)}, path)
     for base in _BASES:  # a subclass stands for the JSON value it is

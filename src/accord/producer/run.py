@@ -23,7 +23,7 @@ from accord.errors import AccordError, EncodingError, ProtocolViolation, RunFail
 from accord.producer.emitters import Activity, Reasoning, Step, Subagent, TextMessage, ToolCallItem
 from accord.producer.outlet import Outlet, OutletOverflow
 from accord.producer.plain import plain
-from accord.producer.state_channel import StateChannel, initial_state
+from accord.producer.state_channel import StateChannel
 from accord.protocol import (
     MAX_DEPTH,
     PROTOCOL_VERSION,
@@ -81,8 +81,8 @@ class Run:
         #: What the run answers with, any JSON but null; goes out with RUN_FINISHED.
         self.result: Any = UNSET
         self.lock = threading.RLock()
-        self.state = StateChannel(self, initial_state(run_input.state))
-        self.plain = plain
+        #: The shared state; begins as what the consumer holds, `{}` where the input has none (rules section 5).
+        self.state = StateChannel(self, {} if run_input.state is UNSET else run_input.state)
         self._outlet = outlet
         self._encode = encode
         self._new_id = new_id
@@ -249,7 +249,7 @@ class Run:
         """Sends one event. Raises `ProtocolViolation` when a consumer would refuse it here, `EncodingError` when JSON
         cannot carry it, `OutletOverflow` when the reader is too far behind; nothing has left then."""
         with self.lock:
-            if type(event) in CHUNK_TYPES or self._chunks.pending:
+            if type(event) in CHUNK_TYPES or self._chunks.lanes:
                 for expanded in self._chunks.expand(event):
                     self.commit(expanded, self.encoded(expanded))
             else:

@@ -1,25 +1,42 @@
 """The one place a run's state changes, and the smallest event that says so (rules section 5).
 
 The channel knows two values: what the producer holds, the committed state, and what the consumer holds, the state as
-last sent. They differ only while a prediction is open. Law: each delta is applied to the sent value before it leaves,
-and the result is what the channel then takes the consumer to hold. An event is encoded before anything is committed.
+last sent. They differ in what a prediction shows and in private members, which never leave. Law: each delta is applied
+to the sent value before it leaves, and the result is what the channel then takes the consumer to hold. An event is
+encoded before anything is committed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
-
-from msgspec import UNSET
+from typing import TYPE_CHECKING, Any, Protocol
 
 from accord.errors import PatchError
 from accord.producer.draft import DraftArray, DraftObject, draft_of, finished
-from accord.protocol import JSON, JSONObject, StateDeltaEvent, StateSnapshotEvent, read_operation
+from accord.producer.plain import plain
+from accord.protocol import JSON, JSONObject, StateDeltaEvent, StateSnapshotEvent, encode, read_operation
+from accord.protocol.conform import escape
 from accord.state import SharedValue, apply_patch, diff
 
 if TYPE_CHECKING:
     from accord.producer.run import Run
+
+#: Up to this many bytes a committed prediction is confirmed by the whole state, beyond it by its members.
+MAX_CONFIRMING_SNAPSHOT = 65_536
+
+
+class StateGuard(Protocol):
+    """What a state must satisfy before it is committed."""
+
+    @property
+    def private(self) -> Collection[str]:
+        """Top-level members that never leave the producer."""
+        ...
+
+    def check(self, state: JSON) -> None:
+        """Raises an error that names the path of what is wrong."""
+        ...
 
 
 class StateChannel:
@@ -29,28 +46,45 @@ class StateChannel:
         self._run = run
         self._held: JSON = state
         self._sent = SharedValue(state)
-        self._predicting = False
+        self._guard: StateGuard | None = None
+        self._private: frozenset[str] = frozenset()
+        self._predictions: list[Prediction] = []
+        self._differs = False
 
     @property
     def value(self) -> JSON:
         """A copy of the committed state; changing it changes nothing until it is `set`."""
-        return self._run.plain(self._held)
+        return plain(self._held)
 
     @property
     def predicting(self) -> bool:
-        """Whether the consumer has been shown something that is not committed."""
-        return self._predicting
+        """Whether the consumer is shown something that is not committed."""
+        return self._differs
+
+    def begin(self, committed: JSON, guard: StateGuard | None = None) -> None:
+        """Says what the committed state is where it is not what the consumer sent, and what changes must satisfy.
+
+        Nothing is sent; the difference is taken back by the next `set` or `settle`.
+        """
+        if guard is not None:
+            self._guard, self._private = guard, frozenset(guard.private)
+        self._held = plain(committed)
+        self._differs = bool(diff(self._sent.value, self._public(self._held)))
+
+    # Committing
 
     def set(self, value: Any) -> None:
         """Commits a whole new state: JSON, or a Pydantic model, msgspec struct or dataclass made into JSON.
 
-        Raises `EncodingError` naming the path of what is no JSON; the state stays as it was then. Closes an open
-        prediction.
+        Raises `EncodingError` naming the path of what is no JSON; the state stays as it was then. What predictions
+        have shown is taken back with it.
         """
         with self._run.lock:
-            new = self._run.plain(value)
-            self._send(diff(self._sent.value, new), new)
-            self._held, self._predicting = new, False
+            new = plain(value)
+            self._check(new)
+            public = self._public(new)
+            self._send(diff(self._sent.value, public), public)
+            self._held, self._differs = new, False
 
     @contextmanager
     def edit(self) -> Iterator[Any]:
@@ -64,65 +98,153 @@ class StateChannel:
         if not isinstance(draft, DraftObject | DraftArray):
             raise TypeError(f"only an object or an array can be edited, not {base!r}; use set")
         yield draft
-        self.patch(diff(base, finished(draft, self._run.plain)))
+        self.patch(diff(base, finished(draft, plain)))
 
     def patch(self, operations: Sequence[Any]) -> None:
         """Commits RFC 6902 operations on the committed state, all or none; raises `PatchError`."""
-        if not operations:
-            return
         with self._run.lock:
-            plain = [self._run.plain(operation) for operation in operations]
-            new = apply_patch(self._held, plain)
-            if self._predicting:
+            sent: list[Any] = [plain(operation) for operation in operations]
+            if not sent:
+                return
+            new = apply_patch(self._held, sent)
+            self._check(new)
+            if self._private and any(_touches(operation, self._private) for operation in sent):
+                sent = diff(self._sent.value, self._public(new))
+            elif self._differs:
                 try:
-                    apply_patch(self._sent.value, plain)
-                except PatchError:  # the prediction stands in the way: the commit is authoritative and closes it
-                    self._predicting = False
-                    plain = diff(self._sent.value, new)
-            self._send(plain, new)
+                    apply_patch(self._sent.value, sent)
+                except PatchError:  # a prediction stands in the way: what is committed has the last word
+                    sent, self._differs = diff(self._sent.value, self._public(new)), False
+            self._send(sent, self._public(new))
             self._held = new
 
-    def predict(self, operations: Sequence[JSONObject]) -> None:
-        """Shows the consumer what is not committed; raises `PatchError` when it does not fit what it holds."""
+    def snapshot(self) -> None:
+        """Sends the whole committed state, for a consumer whose own is not known; ends what predictions show."""
+        with self._run.lock:
+            self._send_whole(self._public(self._held))
+            self._differs = False
+
+    # Predicting
+
+    def predict(self, members: Collection[str]) -> Prediction:
+        """Begins to show values of these top-level members that are not committed yet."""
+        return Prediction(self, frozenset(members))
+
+    def settle(self) -> None:
+        """Takes back what predictions have shown: the consumer returns to the committed state by the smallest event."""
+        with self._run.lock:
+            if self._differs:
+                public = self._public(self._held)
+                self._send(diff(self._sent.value, public), public)
+                self._differs = False
+            self._predictions.clear()
+
+    def keep_prediction(self) -> None:
+        """Lets what is shown outlive the run, which waits for the answer to it."""
+        self._differs = False
+
+    def show(self, prediction: Prediction, operations: Sequence[JSONObject]) -> None:
+        """Sends a prediction's operations; raises `PatchError` when they do not fit what the consumer holds."""
         if not operations:
             return
         with self._run.lock:
-            self._emit_delta(operations)
-            self._predicting = True
+            self._send_delta(operations)
+            self._differs = True
+            if prediction not in self._predictions:
+                self._predictions.append(prediction)
 
-    def settle(self) -> None:
-        """Ends an open prediction: the consumer is brought back to the committed state by the smallest event."""
+    def confirm(self, prediction: Prediction, values: Mapping[str, JSON]) -> None:
+        """Commits members that were predicted, and says so with authority: what is sent does not rely on the shown."""
         with self._run.lock:
-            if self._predicting:
-                self._send(diff(self._sent.value, self._held), self._held)
-                self._predicting = False
+            new = {**(self._held if isinstance(self._held, dict) else {}), **plain(dict(values))}
+            self._check(new)
+            self._forget(prediction)
+            public = self._public(new)
+            others = bool(self._predictions)
+            if not isinstance(self._held, dict) or (not others and self._is_small(public)):
+                self._send_whole(public)
+            else:
+                shown = [name for name in values if name in public]
+                self._send([{"op": "add", "path": f"/{escape(name)}", "value": public[name]} for name in shown], public)
+            self._held, self._differs = new, others
 
-    def keep_prediction(self) -> None:
-        """Lets an open prediction outlive the run, which waits for the answer to it."""
-        self._predicting = False
-
-    def snapshot(self) -> None:
-        """Sends the whole committed state, for a consumer whose own is not known. Closes an open prediction."""
+    def take_back(self, prediction: Prediction) -> None:
+        """Returns the members of a prediction to what is committed, except where another prediction shows them."""
         with self._run.lock:
-            self._run.emit(StateSnapshotEvent(snapshot=self._held))
-            self._sent.replace(self._held)
-            self._predicting = False
+            if prediction not in self._predictions:
+                return
+            self._forget(prediction)
+            if not self._predictions:
+                self.settle()
+                return
+            shown_by_others = frozenset().union(*(other.members for other in self._predictions))
+            sent, committed = self._sent.value, self._public(self._held)
+            if isinstance(sent, dict) and isinstance(committed, dict):
+                target = dict(sent)
+                for name in prediction.members - shown_by_others:
+                    if name in committed:
+                        target[name] = committed[name]
+                    else:
+                        target.pop(name, None)
+                self._send(diff(sent, target), target)
 
-    def _send(self, operations: Sequence[Any], new: JSON) -> None:
-        """Sends operations on the sent value, or the whole of `new` where they replace all of it anyway."""
+    # Sending
+
+    def _send(self, operations: Sequence[Any], public: JSON) -> None:
+        """Sends operations on the sent value, or the whole of `public` where they replace all of it anyway."""
         if not operations:
             return
         if any(_path(operation) == "" for operation in operations):
-            self._run.emit(StateSnapshotEvent(snapshot=new))
-            self._sent.replace(new)
+            self._send_whole(public)
         else:
-            self._emit_delta(operations)
+            self._send_delta(operations)
 
-    def _emit_delta(self, operations: Sequence[Any]) -> None:
-        event = StateDeltaEvent(delta=[read_operation(each) for each in operations])
+    def _send_whole(self, public: JSON) -> None:
+        self._run.emit(StateSnapshotEvent(snapshot=public))
+        self._sent.replace(public)
+
+    def _send_delta(self, operations: Sequence[Any]) -> None:
+        event = StateDeltaEvent(delta=[read_operation(operation) for operation in operations])
         payload = self._run.encoded(event)
         self._sent.apply(operations)
         self._run.commit(event, payload)
+
+    def _check(self, state: JSON) -> None:
+        if self._guard is not None:
+            self._guard.check(state)
+
+    def _public(self, state: JSON) -> JSON:
+        if not self._private or not isinstance(state, dict) or self._private.isdisjoint(state):
+            return state
+        return {name: member for name, member in state.items() if name not in self._private}
+
+    def _forget(self, prediction: Prediction) -> None:
+        if prediction in self._predictions:
+            self._predictions.remove(prediction)
+
+    @staticmethod
+    def _is_small(public: JSON) -> bool:
+        return len(encode(StateSnapshotEvent(snapshot=public))) <= MAX_CONFIRMING_SNAPSHOT
+
+
+class Prediction:
+    """Top-level members of the state whose values the consumer is shown before they are committed."""
+
+    def __init__(self, channel: StateChannel, members: frozenset[str]) -> None:
+        self._channel = channel
+        self.members = members
+
+    def show(self, operations: Sequence[JSONObject]) -> None:
+        """Sends RFC 6902 operations within the members; raises `PatchError` when they do not fit."""
+        self._channel.show(self, operations)
+
+    def confirm(self, values: Mapping[str, Any]) -> None:
+        """Commits the members' values, and sends them or the whole state."""
+        self._channel.confirm(self, values)
+
+    def take_back(self) -> None:
+        """Returns the members to what is committed."""
+        self._channel.take_back(self)
 
 
 def _path(operation: Any) -> str:
@@ -130,6 +252,11 @@ def _path(operation: Any) -> str:
     return path
 
 
-def initial_state(state: JSON) -> JSON:
-    """What the consumer holds when a run begins: the input's state, or `{}` (rules section 5)."""
-    return {} if state is UNSET else state
+def _touches(operation: Any, members: Collection[str]) -> bool:
+    """Whether an operation, as a JSON object, reads or writes one of these top-level members, or all of them."""
+    for pointer in (operation["path"], operation.get("from")):
+        if pointer is not None:
+            first = pointer[1:].split("/", 1)[0].replace("~1", "/").replace("~0", "~")
+            if pointer == "" or first in members:
+                return True
+    return False

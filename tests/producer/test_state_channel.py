@@ -1,0 +1,348 @@
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accord.errors import AccordError, EncodingError, PatchError
+from accord.producer import Run, drive
+from accord.protocol import JSON, StateDeltaEvent, to_wire
+from producer.recording import Recording, a_run, an_input, consumed
+
+
+def states(outlet: Recording) -> list[dict[str, Any]]:
+    return [to_wire(event) for event in outlet.events if event.type.startswith("STATE_")]
+
+
+def run_with(state: JSON, work: Callable[[Run], Any]) -> Recording:
+    """What a run emits whose producer does `work`; its consumer ends in the state the producer holds."""
+    run_input = an_input(state=state)
+    run, outlet = a_run(run_input)
+    with run:
+        work(run)
+    conversation = consumed(outlet, run_input)
+    assert conversation.state == run.state.value
+    return outlet
+
+
+def test_nothing_changed_says_nothing() -> None:
+    def work(run: Run) -> None:
+        run.state.set({"a": [1, {"b": None}]})
+        with run.state.edit() as draft:
+            draft["a"][1]["b"] = None
+        run.state.patch([])
+
+    assert states(run_with({"a": [1, {"b": None}]}, work)) == []
+
+
+def test_the_first_write_is_an_add() -> None:
+    def work(run: Run) -> None:
+        with run.state.edit() as draft:
+            draft["team/name"] = "blue"
+
+    outlet = run_with({"kept": "x" * 200}, work)
+    assert states(outlet) == [{"type": "STATE_DELTA", "delta": [{"op": "add", "path": "/team~1name", "value": "blue"}]}]
+
+
+def test_a_whole_new_state_is_a_snapshot() -> None:
+    outlet = run_with({"a": 1}, lambda run: run.state.set([1, 2]))
+    assert states(outlet) == [{"type": "STATE_SNAPSHOT", "snapshot": [1, 2]}]
+
+
+def test_a_draft_changes_only_what_it_touches() -> None:
+    steps = [{"n": 1, "text": "x" * 90}, {"n": 2, "text": "y" * 90}]
+    state = {"recipe": {"title": "a", "steps": steps}, "other": {"x": "y"}}
+
+    def work(run: Run) -> None:
+        with run.state.edit() as draft:
+            draft["recipe"]["title"] = "Carbonara"
+            draft["recipe"]["steps"].append({"n": 3})
+            draft["recipe"]["steps"][0]["n"] = 10
+            assert draft["recipe"]["steps"][1] == steps[1]
+            assert "title" in draft["recipe"]
+            assert draft["recipe"]["steps"] == [{**steps[0], "n": 10}, steps[1], {"n": 3}]
+
+    (event,) = states(run_with(state, work))
+    assert sorted(operation["path"] for operation in event["delta"]) == [
+        "/recipe/steps/0/n",
+        "/recipe/steps/2",
+        "/recipe/title",
+    ]
+
+
+def test_an_error_in_the_block_commits_nothing() -> None:
+    def work(run: Run) -> None:
+        with pytest.raises(KeyError), run.state.edit() as draft:
+            draft["a"] = 2
+            raise KeyError
+        assert run.state.value == {"a": 1}
+
+    assert states(run_with({"a": 1}, work)) == []
+
+
+def test_what_came_out_is_the_callers_own() -> None:
+    def work(run: Run) -> None:
+        value = run.state.value
+        value["a"].append(2)
+        assert run.state.value == {"a": [1]}
+        run.state.set(value)
+        value["a"].append(3)
+        assert run.state.value == {"a": [1, 2]}
+
+    assert len(states(run_with({"a": [1]}, work))) == 1
+
+
+def test_a_value_that_is_no_json_changes_nothing() -> None:
+    def work(run: Run) -> None:
+        for change in (
+            lambda: run.state.set({"a": {1}}),
+            lambda: run.state.patch([{"op": "add", "path": "/b", "value": float("nan")}]),
+            lambda: run.state.set({"a": "\ud800"}),
+        ):
+            with pytest.raises(EncodingError):
+                change()
+        assert run.state.value == {"a": 1}
+
+    assert states(run_with({"a": 1}, work)) == []
+
+
+def test_a_patch_that_does_not_apply_changes_nothing() -> None:
+    def work(run: Run) -> None:
+        with pytest.raises(PatchError):
+            run.state.patch([{"op": "add", "path": "/b", "value": 1}, {"op": "replace", "path": "/no", "value": 1}])
+
+    assert states(run_with({}, work)) == []
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+async def test_parallel_writers_lose_nothing(order: tuple[int, ...]) -> None:
+    gates = [asyncio.Event() for _ in range(3)]
+
+    async def producer(run: Run) -> None:
+        async def write(name: int) -> None:
+            with run.state.edit() as draft:
+                draft["results"].append(name)
+                await gates[name].wait()
+
+        writers = [asyncio.create_task(write(name)) for name in range(3)]
+        await asyncio.sleep(0)
+        for name in order:
+            gates[name].set()
+            await asyncio.sleep(0)
+        await asyncio.gather(*writers)
+
+    run_input = an_input(state={"results": []})
+    run, outlet = a_run(run_input)
+    await drive(producer, run)
+    assert sorted(consumed(outlet, run_input).state["results"]) == [0, 1, 2]
+
+
+def test_edits_that_no_longer_fit_are_refused() -> None:
+    def work(run: Run) -> None:
+        with pytest.raises(PatchError), run.state.edit() as draft:
+            draft["a"]["b"]["c"] = 1
+            run.state.set({"a": 5})
+        assert run.state.value == {"a": 5}
+
+    run_with({"a": {"b": {"x": "y" * 50}}}, work)
+
+
+# Predictions
+
+
+def test_a_prediction_is_shown_and_confirmed() -> None:
+    def work(run: Run) -> None:
+        prediction = run.state.predict(["recipe"])
+        prediction.show([{"op": "add", "path": "/recipe", "value": {}}])
+        prediction.show([{"op": "add", "path": "/recipe/title", "value": "Carb"}])
+        assert run.state.value == {}
+        prediction.confirm({"recipe": {"title": "Carbonara"}})
+        assert not run.state.predicting
+
+    assert states(run_with({}, work))[-1] == {
+        "type": "STATE_SNAPSHOT",
+        "snapshot": {"recipe": {"title": "Carbonara"}},
+    }
+
+
+def test_a_large_state_is_confirmed_by_the_member() -> None:
+    def work(run: Run) -> None:
+        prediction = run.state.predict(["note"])
+        prediction.show([{"op": "add", "path": "/note", "value": "a"}])
+        prediction.confirm({"note": "ab"})
+
+    (*_, confirmed) = states(run_with({"large": "x" * 100_000}, work))
+    assert confirmed == {"type": "STATE_DELTA", "delta": [{"op": "add", "path": "/note", "value": "ab"}]}
+
+
+@pytest.mark.parametrize("state", [{}, {"recipe": {"title": "old"}}, {"recipe": None, "other": 1}])
+def test_a_refused_prediction_leaves_the_state_before(state: JSON) -> None:
+    def work(run: Run) -> None:
+        prediction = run.state.predict(["recipe"])
+        prediction.show([{"op": "add", "path": "/recipe", "value": {"title": "new"}}])
+        prediction.take_back()
+        prediction.take_back()
+
+    assert consumed(run_with(state, work), an_input(state=state)).state == state
+
+
+def test_an_open_prediction_is_taken_back_at_the_end() -> None:
+    def work(run: Run) -> None:
+        run.state.predict(["a"]).show([{"op": "add", "path": "/a", "value": 1}])
+        raise ValueError
+
+    outlet = run_with({"b": 2}, work)
+    assert outlet.types[-2:] == ["STATE_DELTA", "RUN_ERROR"]
+
+
+def test_one_prediction_is_taken_back_and_the_other_stays() -> None:
+    def work(run: Run) -> None:
+        first, second = run.state.predict(["a"]), run.state.predict(["b"])
+        first.show([{"op": "add", "path": "/a", "value": 1}])
+        second.show([{"op": "add", "path": "/b", "value": [1]}])
+        first.take_back()
+        second.show([{"op": "add", "path": "/b/1", "value": 2}])
+        second.confirm({"b": [1, 2]})
+
+    assert consumed(run_with({"x": "y" * 50}, work), an_input(state={"x": "y" * 50})).state == {
+        "x": "y" * 50,
+        "b": [1, 2],
+    }
+
+
+def test_a_commit_beside_a_prediction_leaves_it_open() -> None:
+    def work(run: Run) -> None:
+        prediction = run.state.predict(["a"])
+        prediction.show([{"op": "add", "path": "/a", "value": [1]}])
+        run.state.patch([{"op": "add", "path": "/b", "value": 2}])
+        prediction.show([{"op": "add", "path": "/a/1", "value": 2}])
+        prediction.take_back()
+
+    outlet = run_with({"x": "y" * 50}, work)
+    assert not any(event["type"] == "STATE_SNAPSHOT" for event in states(outlet))
+
+
+def test_a_prediction_that_does_not_fit_is_refused() -> None:
+    def work(run: Run) -> None:
+        with pytest.raises(PatchError):
+            run.state.predict(["a"]).show([{"op": "add", "path": "/a/b", "value": 1}])
+
+    assert states(run_with({}, work)) == []
+
+
+def test_an_interrupted_run_keeps_what_is_shown() -> None:
+    from accord.protocol import Interrupt
+
+    run, outlet = a_run()
+    with run:
+        run.state.predict(["a"]).show([{"op": "add", "path": "/a", "value": 1}])
+        run.interrupt(Interrupt(id="i", reason="tool_call"))
+    assert consumed(outlet).state == {"a": 1}
+    assert run.state.value == {}
+
+
+# Private members and guards
+
+
+class Guard:
+    private = ("secret",)
+
+    def check(self, state: JSON) -> None:
+        if not isinstance(state, dict) or not isinstance(state.get("n", 0), int):
+            raise AccordError("n must be a number")
+
+
+def test_private_members_never_leave() -> None:
+    run, outlet = a_run(an_input(state={"x": 1}))
+    with run:
+        run.state.begin({"x": 1, "secret": "hush"}, Guard())
+        with run.state.edit() as draft:
+            draft["secret"] = "hush hush"
+            draft["x"] = 2
+        run.state.patch([{"op": "copy", "from": "/x", "path": "/secret"}])
+        run.state.set({"x": 3, "secret": "hush!"})
+        run.state.snapshot()
+    assert b"hush" not in b"".join(outlet.payloads)
+    assert consumed(outlet, an_input(state={"x": 1})).state == {"x": 3}
+    assert run.state.value == {"x": 3, "secret": "hush!"}
+
+
+def test_a_change_the_guard_refuses_is_not_made() -> None:
+    run, outlet = a_run(an_input(state={"n": 1}))
+    with run:
+        run.state.begin({"n": 1}, Guard())
+        for change in (
+            lambda: run.state.set({"n": "one"}),
+            lambda: run.state.patch([{"op": "replace", "path": "/n", "value": "one"}]),
+            lambda: run.state.predict(["n"]).confirm({"n": "one"}),
+        ):
+            with pytest.raises(AccordError):
+                change()
+        assert run.state.value == {"n": 1}
+    assert states(outlet) == []
+
+
+def test_what_the_consumer_lacks_is_sent_when_it_settles() -> None:
+    """Report 2: defaults of the server's model that the client never saw."""
+    run, outlet = a_run(an_input(state={}))
+    with run:
+        run.state.begin({"fb": {"q": None, "rows": None}})
+        with run.state.edit() as draft:
+            draft["fb"]["rows"] = [1]
+    assert consumed(outlet, an_input(state={})).state == {"fb": {"q": None, "rows": [1]}}
+
+
+# Laws
+
+KEYS = st.sampled_from(["a", "b", "c/d", "~", ""])
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from([1.0, "x", ""]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(KEYS, VALUES, max_size=4)
+
+
+@given(st.one_of(OBJECTS, VALUES), st.lists(st.one_of(VALUES, OBJECTS), max_size=6))
+def test_the_consumer_always_holds_what_the_producer_holds(first: JSON, changes: list[JSON]) -> None:
+    run_input = an_input(state=first)
+    run, outlet = a_run(run_input)
+    with run:
+        for number, change in enumerate(changes):
+            if number % 3 == 0 or not isinstance(run.state.value, dict):
+                run.state.set(change)
+            elif number % 3 == 1:
+                with run.state.edit() as draft:
+                    draft["a"] = change
+            else:
+                prediction = run.state.predict(["b"])
+                prediction.show([{"op": "add", "path": "/b", "value": change}])
+                if number % 2:
+                    prediction.confirm({"b": change})
+                else:
+                    prediction.take_back()
+            held = Recording()
+            held.payloads = [*outlet.payloads]
+            assert _equal(_state_of(held, first), run.state.value)
+    assert all(isinstance(event, StateDeltaEvent) or event.type != "STATE_DELTA" for event in outlet.events)
+
+
+def _state_of(outlet: Recording, first: JSON) -> JSON:
+    from accord.consumer import Conversation
+
+    conversation = Conversation(an_input(state=first))
+    for event in outlet.events:
+        conversation.apply(event)
+    return conversation.state
+
+
+def _equal(left: JSON, right: JSON) -> bool:
+    """Equal as JSON text: `1`, `1.0` and `true` are told apart."""
+    import json
+
+    return json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)
