@@ -29,6 +29,8 @@ if TYPE_CHECKING:
         ChatOptions,
         DataContent,
         ErrorContent,
+        FunctionApprovalRequestContent,
+        FunctionApprovalResponseContent,
         FunctionCallContent,
         FunctionResultContent,
         FunctionTool,
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
         function_middleware,
         tool,
     )
+    from accord.sessions import AgentSession
 
 __version__ = "0.1.0"
 
@@ -54,11 +57,14 @@ __all__ = [
     "Agent",
     "AgentResponse",
     "AgentResponseUpdate",
+    "AgentSession",
     "ChatClient",
     "ChatOptions",
     "DataContent",
     "EncodingError",
     "ErrorContent",
+    "FunctionApprovalRequestContent",
+    "FunctionApprovalResponseContent",
     "FunctionCallContent",
     "FunctionResultContent",
     "FunctionTool",
@@ -88,7 +94,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'accord' has no attribute {name!r}")
-    value = getattr(import_module("accord.agents"), name)
+    part = "accord.sessions" if name == "AgentSession" else "accord.agents"
+    value = getattr(import_module(part), name)
     globals()[name] = value
     return value
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from enum import Enum
+from enum import StrEnum
 from typing import Any
 
 import msgspec
@@ -14,7 +14,7 @@ from accord.producer import plain
 from accord.protocol import AddOperation
 
 
-class Level(str, Enum):
+class Level(StrEnum):
     HIGH = "high"
 
 

@@ -162,15 +162,17 @@ async def test_a_failure_made_to_be_told_is_told() -> None:
 
 
 async def test_a_cancellation_is_the_cancelled_outcome_and_goes_on() -> None:
+    waiting = asyncio.Event()
+
     async def producer(run: Run) -> None:
         run.text("m1").write("half")
         run.result = "never"
+        waiting.set()
         await asyncio.Event().wait()
 
     run, outlet = a_run()
     task = asyncio.create_task(drive(producer, run))
-    while len(outlet.payloads) < 3:
-        await asyncio.sleep(0)
+    await waiting.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

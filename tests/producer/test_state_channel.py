@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import itertools
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from accord.errors import AccordError, EncodingError, PatchError
 from accord.producer import Run, drive
@@ -99,11 +102,12 @@ def test_what_came_out_is_the_callers_own() -> None:
 
 def test_a_value_that_is_no_json_changes_nothing() -> None:
     def work(run: Run) -> None:
-        for change in (
+        changes: list[Callable[[], None]] = [
             lambda: run.state.set({"a": {1}}),
             lambda: run.state.patch([{"op": "add", "path": "/b", "value": float("nan")}]),
             lambda: run.state.set({"a": "\ud800"}),
-        ):
+        ]
+        for change in changes:
             with pytest.raises(EncodingError):
                 change()
         assert run.state.value == {"a": 1}
@@ -276,11 +280,12 @@ def test_a_change_the_guard_refuses_is_not_made() -> None:
     run, outlet = a_run(an_input(state={"n": 1}))
     with run:
         run.state.begin({"n": 1}, Guard())
-        for change in (
+        changes: list[Callable[[], None]] = [
             lambda: run.state.set({"n": "one"}),
             lambda: run.state.patch([{"op": "replace", "path": "/n", "value": "one"}]),
             lambda: run.state.predict(["n"]).confirm({"n": "one"}),
-        ):
+        ]
+        for change in changes:
             with pytest.raises(AccordError):
                 change()
         assert run.state.value == {"n": 1}
@@ -346,3 +351,53 @@ def _equal(left: JSON, right: JSON) -> bool:
     import json
 
     return json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)
+
+
+# Typed access
+
+
+class Ingredient(BaseModel):
+    name: str
+    amount: str | None = None
+
+
+class RecipeModel(BaseModel):
+    title: str
+    ingredients: list[Ingredient] = []
+
+
+class RecipeStruct(msgspec.Struct):
+    title: str
+    ingredients: list[dict[str, Any]]
+
+
+@dataclasses.dataclass
+class RecipeData:
+    title: str
+    ingredients: list[dict[str, Any]]
+
+
+@pytest.mark.parametrize("model", [RecipeModel, RecipeStruct, RecipeData])
+def test_the_state_as_a_model(model: Any) -> None:
+    recipe = {"title": "Carbonara", "ingredients": [{"name": "Eggs", "amount": None}]}
+
+    def work(run: Run) -> None:
+        typed = run.state.typed(model, "/recipe")
+        assert typed.get().title == "Carbonara"
+        with typed.edit() as draft:
+            draft.title = "Cacio e pepe"
+        changed = typed.get()
+        changed.title = "Gricia"
+        assert typed.get().title == "Cacio e pepe"
+        typed.set(changed)
+
+    outlet = run_with({"recipe": recipe, "other": "x" * 200}, work)
+    assert [event["delta"][0]["path"] for event in states(outlet)] == ["/recipe/title", "/recipe/title"]
+    held = consumed(outlet, an_input(state={"recipe": recipe, "other": "x" * 200})).state
+    assert held["recipe"] == {"title": "Gricia", "ingredients": [{"name": "Eggs", "amount": None}]}
+
+
+def test_a_place_the_state_does_not_have() -> None:
+    run, _ = a_run()
+    with run, pytest.raises(LookupError, match="/recipe"):
+        run.state.typed(RecipeModel, "/recipe").get()

@@ -1,58 +1,41 @@
 """An agent as an AG-UI producer: where the agent runtime and the protocol meet.
 
-    input ─▶ messages ─▶ agent.run ─▶ updates ─▶ events
-                            ▲                      │
-                            └── shared state ◀─────┘
-
-`AGUIAgent` holds nothing of a run; any number may run at once.
+`AGUIAgent` is what is served: an agent, and how it shares its state. It holds nothing of a run, so any number may run
+at once; `agent_run` does one.
 """
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import Mapping
-from contextvars import ContextVar
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
 
-from accord.agents import (
-    Agent,
-    AgentResponseUpdate,
-    Content,
-    DataContent,
-    FunctionCall,
-    FunctionCallContent,
-    FunctionMiddleware,
-    FunctionResultContent,
-    Role,
-    ToolDefinition,
-    function_middleware,
-)
-from accord.agents.middleware import FunctionNext
-from accord.agui.emission import JSON_MEDIA_TYPE, Emission
+from accord.agents import Agent
+from accord.agui.agent_run import AgentRun
+from accord.agui.confirmation import ConfirmationStrategy, DefaultConfirmationStrategy
 from accord.agui.messages import read_messages
-from accord.agui.predictive import Predictor, PredictStateConfig
-from accord.agui.shared_state import Showing, state_middleware
+from accord.agui.predictive import PredictStateConfig
+from accord.agui.shared_state import Showing
+from accord.agui.state_schema import StateRejected, StateSchema, StateSchemaLike
+from accord.agui.threads import InMemoryThreadStore, ThreadStore
+from accord.errors import InputRejected
 from accord.producer import Run
-from accord.protocol import JSON
-
-_current_run: ContextVar[Run] = ContextVar("accord_current_run")
-
-
-def current_run() -> Run:
-    """The run that a tool, a middleware or a chat client works for: its state, its events. Any thread of it may ask.
-
-    Raises `LookupError` outside a run of an `AGUIAgent`.
-    """
-    return _current_run.get()
+from accord.protocol import UNSET, RunAgentInput
 
 
 class AGUIAgent:
     """Serves an `Agent` over AG-UI: give it to `add_agui_endpoint`, or call it with a `Run` as any producer.
 
-    `predict_state_config` maps a member of the state to the tool argument that predicts it, `{"recipe": {"tool":
-    "update_recipe", "tool_argument": "recipe"}}`, `"*"` for all arguments. `showing` says how the state and the
-    context are shown to the model. With `trust_instructions`, system messages of the client keep their role.
+    - `state_schema`: what the state must look like; a Pydantic model, dataclass or msgspec struct, a JSON Schema, or
+      `{member: {"type", "description"}}`. `private_state` names members that never leave the server, `read_only_state`
+      members that the client cannot change.
+    - `predict_state_config`: which tool argument predicts which member while the model writes it, `{"recipe": {"tool":
+      "update_recipe", "tool_argument": "recipe"}}`; `"*"` for all arguments.
+    - `require_confirmation`: whether the tools that predict need a person's approval, as those with
+      `approval_mode="always_require"` always do; `confirmation_strategy` says what people are told.
+    - `showing`: how the state and the context are shown to the model. With `trust_instructions`, system messages of
+      the client keep their role.
+    - `threads`: where the server keeps what it knows of a thread between runs.
+
+    Raises `AgentSetupError` for parts that do not fit together.
     """
 
     def __init__(
@@ -60,106 +43,51 @@ class AGUIAgent:
         agent: Agent,
         name: str | None = None,
         description: str | None = None,
-        state_schema: Mapping[str, Any] | None = None,
+        state_schema: StateSchemaLike | StateSchema | None = None,
         predict_state_config: Mapping[str, Mapping[str, str]] | None = None,
+        require_confirmation: bool = False,
+        confirmation_strategy: ConfirmationStrategy | None = None,
         *,
+        private_state: Iterable[str] = (),
+        read_only_state: Iterable[str] = (),
         showing: Showing | None = None,
         trust_instructions: bool = False,
+        threads: ThreadStore | None = None,
     ) -> None:
         self.agent = agent
         self.name = name or agent.name
         self.description = description or agent.description
-        self.state_schema = dict(state_schema) if state_schema is not None else None
-        self._predicting = PredictStateConfig(predict_state_config or {}, agent.tools, self.state_schema)
-        self._showing = showing or Showing()
-        self._trust_instructions = trust_instructions
+        if state_schema is None or isinstance(state_schema, StateSchema):
+            self.state_schema = state_schema
+        else:
+            self.state_schema = StateSchema(state_schema, private=private_state, read_only=read_only_state)
+        members: Collection[str] | None = None
+        if self.state_schema is not None and self.state_schema.members:
+            members = self.state_schema.members
+        self.predicting = PredictStateConfig(predict_state_config or {}, agent.tools, members)
+        self.confirmed_tools = frozenset(self.predicting.tools) if require_confirmation else frozenset()
+        self.strategy = confirmation_strategy or DefaultConfirmationStrategy()
+        self.showing = showing or Showing()
+        self.trust_instructions = trust_instructions
+        self.threads: ThreadStore = threads or InMemoryThreadStore()
 
     async def __call__(self, run: Run) -> None:
         """Answers the run's input."""
-        await _AgentRun(self, run).go()
+        await AgentRun(self, run).go()
 
+    def check_input(self, run_input: RunAgentInput) -> None:
+        """Refuses, before anything streams, an input that is well-formed but not for this agent.
 
-class _AgentRun:
-    """One run of an agent."""
-
-    def __init__(self, served: AGUIAgent, run: Run) -> None:
-        self._served = served
-        self._run = run
-        self._emission = Emission(run)
-        self._predictor = Predictor(run, served._predicting, time.monotonic)
-        self._arguments: dict[str, Mapping[str, Any]] = {}
-        self._names: dict[str, str] = {}
-
-    async def go(self) -> None:
-        served, run = self._served, self._run
-        messages = read_messages(run.input.messages, trust_instructions=served._trust_instructions)
-        served._predicting.announce(run)
-        token = _current_run.set(run)
+        Raises `InputRejected` with the path: a state that the schema does not allow, data that is not Base64.
+        """
+        read_messages(run_input.messages)
+        if self.state_schema is None or run_input.state is UNSET:
+            return
+        state = run_input.state
+        if isinstance(state, dict):
+            ignored = self.state_schema.private | self.state_schema.read_only
+            state = {name: member for name, member in state.items() if name not in ignored}
         try:
-            updates = served.agent.run(
-                messages,
-                stream=True,
-                tools=self._frontend_tools(),
-                middleware=[
-                    state_middleware(
-                        lambda: run.state.value, run.input.context or (), served.state_schema, served._showing
-                    ),
-                    self._note_arguments(),
-                ],
-            )
-            async with updates:
-                async for update in updates:
-                    self._take(update)
-                    await run.drain()
-        finally:
-            _current_run.reset(token)
-        self._emission.end_answer()
-
-    def _take(self, update: AgentResponseUpdate) -> None:
-        for content in update.contents:
-            if not self._sets_state(update, content):
-                self._emission.content(update, content)
-            if isinstance(content, FunctionCallContent):
-                self._names.setdefault(content.call_id, content.name)
-                self._predictor.feed(content.call_id, content.name, content.arguments)
-            elif isinstance(content, FunctionResultContent):
-                self._settle(content)
-        if update.finish_reason is not None and update.role is Role.ASSISTANT:
-            self._emission.end_answer()
-
-    def _settle(self, result: FunctionResultContent) -> None:
-        arguments: JSON = self._arguments.pop(result.call_id, None)
-        if result.error is None and arguments is not None:
-            self._predictor.succeed(result.call_id, self._names.get(result.call_id, ""), dict(arguments))
-        else:
-            self._predictor.fail(result.call_id)
-
-    def _sets_state(self, update: AgentResponseUpdate, content: Content) -> bool:
-        """An agent says what the state is by JSON data in its answer."""
-        if not isinstance(content, DataContent) or content.media_type != JSON_MEDIA_TYPE:
-            return False
-        if update.role is not Role.ASSISTANT:
-            return False
-        self._run.state.set(json.loads(content.data))
-        return True
-
-    def _note_arguments(self) -> FunctionMiddleware:
-        """Remembers what each tool was run with, which is what its prediction comes to."""
-
-        @function_middleware
-        async def note(call: FunctionCall, call_next: FunctionNext) -> Any:
-            self._arguments[call.call_id] = call.arguments
-            return await call_next(call)
-
-        return note
-
-    def _frontend_tools(self) -> list[ToolDefinition]:
-        """The application's own tools; where the agent has one of the same name, that one is meant."""
-        own = {tool.name for tool in self._served.agent.tools}
-        definitions: list[ToolDefinition] = []
-        for tool in self._run.input.tools or ():
-            if tool.name not in own:
-                own.add(tool.name)
-                parameters = tool.parameters if isinstance(tool.parameters, dict) else {"type": "object"}
-                definitions.append(ToolDefinition(tool.name, tool.description, parameters))
-        return definitions
+            self.state_schema.check(state)
+        except StateRejected as rejected:
+            raise InputRejected(f"/state{rejected}", path=f"/state{rejected.path}") from None

@@ -7,7 +7,7 @@ calls may interleave; each call has its own start, arguments and end.
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from msgspec import UNSET
 
@@ -45,7 +45,7 @@ JSON_MEDIA_TYPE = "application/json"
 class Emission:
     """Emits the updates of one agent's run. `announced` are calls the consumer has seen in an earlier run."""
 
-    def __init__(self, run: Run, *, announced: Sequence[str] = ()) -> None:
+    def __init__(self, run: Run, *, announced: Iterable[str] = ()) -> None:
         self._run = run
         self._announced = set(announced)
         self._message_id: str | None = None
@@ -53,6 +53,8 @@ class Emission:
         self._reasoning: Reasoning | None = None
         self._calls: dict[str, ToolCallItem] = {}
         self._nameless: dict[str, list[str]] = {}
+        #: What the interface is shown of a call's result, where it is not what the model reads.
+        self.interface_results: dict[str, str] = {}
 
     def content(self, update: AgentResponseUpdate, content: Content) -> None:
         """Emits one content of an update. Results end the answer that called."""
@@ -70,7 +72,8 @@ class Emission:
                 self._call(content)
             case FunctionResultContent():
                 self.end_answer()
-                self._run.tool_result(content.call_id, result_for_interface(content), message_id=update.message_id)
+                shown = self.interface_results.pop(content.call_id, None) or result_for_interface(content)
+                self._run.tool_result(content.call_id, shown, message_id=update.message_id)
             case UsageContent(usage=usage):
                 self._run.usage(token_usage(usage))
             case DataContent(data=data, media_type=media_type):

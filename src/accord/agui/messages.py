@@ -56,11 +56,14 @@ def read_messages(messages: Sequence[ProtocolMessage], *, trust_instructions: bo
         made = _read(message, f"/messages/{position}", trust_instructions=trust_instructions)
         if made is not None:
             read.append(made)
-    return answered(read)
+    return read
 
 
-def answered(messages: Iterable[Message]) -> list[Message]:
-    """The same conversation with one result for each call, right behind the message that calls."""
+def answered(messages: Iterable[Message], *, fill: bool = True) -> list[Message]:
+    """The same conversation with one result for each call, right behind the message that calls.
+
+    With `fill`, a call that was never answered is said to be so; otherwise it stays open.
+    """
     conversation = list(messages)
     results: dict[str, Message] = {}
     for message in conversation:
@@ -77,8 +80,10 @@ def answered(messages: Iterable[Message]) -> list[Message]:
             if call.call_id in known:
                 continue
             known.add(call.call_id)
-            missing = Message(Role.TOOL, FunctionResultContent(call.call_id, NO_RESULT, name=call.name))
-            placed.append(results.get(call.call_id, missing))
+            if call.call_id in results:
+                placed.append(results[call.call_id])
+            elif fill:
+                placed.append(Message(Role.TOOL, FunctionResultContent(call.call_id, NO_RESULT, name=call.name)))
     for call_id in results.keys() - known:
         _logger.warning("a tool result without its call is left out: %s", call_id)
     return placed

@@ -101,6 +101,18 @@ class Predictor:
             call = self._calls[call_id] = _PredictingCall(self._run, members)
         call.feed(text, self._clock())
 
+    def adopt(self, call_id: str, name: str) -> None:
+        """A call whose arguments an earlier run has shown, and which is now to be carried out or refused."""
+        members = self._config.of_tool(name)
+        if members:
+            call = self._calls[call_id] = _PredictingCall(self._run, members)
+            call.prediction.adopt()
+
+    @property
+    def open_members(self) -> set[str]:
+        """The members that are shown and neither committed nor taken back."""
+        return {name for call in self._calls.values() for name in call.prediction.members}
+
     def succeed(self, call_id: str, name: str, arguments: JSON) -> None:
         """The tool has run with these arguments: what it predicts is now so."""
         members = self._config.of_tool(name)

@@ -7,6 +7,7 @@ from accord.producer.outlet import Outlet, OutletOverflow
 from accord.producer.plain import plain
 from accord.producer.run import Producer, Run, drive
 from accord.producer.state_channel import Prediction, StateChannel, StateGuard
+from accord.producer.typed import TypedState
 
 __all__ = [
     "Activity",
@@ -24,6 +25,7 @@ __all__ = [
     "Subagent",
     "TextMessage",
     "ToolCallItem",
+    "TypedState",
     "drive",
     "plain",
     "receive_input",

@@ -63,7 +63,8 @@ FAILURE_MESSAGE = "The agent could not finish this run."
 class Run:
     """One run. Emitting is a plain call, safe from any thread; `await run.drain()` waits while the reader is slow.
 
-    `encode` makes the bytes the outlet takes; `new_id` makes ids of messages, calls and subagents.
+    `encode` makes the bytes the outlet takes; `new_id` makes ids of messages, calls and subagents; `scope` says on
+    whose behalf it runs, as the server knows it: what is kept of a thread is kept within a scope.
     """
 
     def __init__(
@@ -73,11 +74,13 @@ class Run:
         *,
         encode: Callable[[Event], bytes] | None = None,
         new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
+        scope: str = "",
         max_depth: int = MAX_DEPTH,
     ) -> None:
         self.input = run_input
         self.thread_id = run_input.thread_id
         self.run_id = run_input.run_id
+        self.scope = scope
         #: What the run answers with, any JSON but null; goes out with RUN_FINISHED.
         self.result: Any = UNSET
         self.lock = threading.RLock()
@@ -237,6 +240,10 @@ class Run:
     def interrupt(self, interrupt: Interrupt) -> None:
         """Makes the run end with a question; several make it end with all of them (rules section 7)."""
         self._interrupts.append(interrupt)
+
+    def await_frontend_call(self, call_id: str) -> None:
+        """Names a call of an earlier run among those the application still has to answer."""
+        self._pending_calls[call_id] = None
 
     @property
     def interrupts(self) -> tuple[Interrupt, ...]:

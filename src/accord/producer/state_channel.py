@@ -10,17 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from accord.errors import PatchError
 from accord.producer.draft import DraftArray, DraftObject, draft_of, finished
 from accord.producer.plain import plain
+from accord.producer.typed import TypedState
 from accord.protocol import JSON, JSONObject, StateDeltaEvent, StateSnapshotEvent, encode, read_operation
 from accord.protocol.conform import escape
 from accord.state import SharedValue, apply_patch, diff
 
 if TYPE_CHECKING:
     from accord.producer.run import Run
+
+ModelT = TypeVar("ModelT")
 
 #: Up to this many bytes a committed prediction is confirmed by the whole state, beyond it by its members.
 MAX_CONFIRMING_SNAPSHOT = 65_536
@@ -70,6 +73,10 @@ class StateChannel:
             self._guard, self._private = guard, frozenset(guard.private)
         self._held = plain(committed)
         self._differs = bool(diff(self._sent.value, self._public(self._held)))
+
+    def typed(self, model: type[ModelT], path: str = "") -> TypedState[ModelT]:
+        """The committed state, or what stands at `path` of it, as a Pydantic, msgspec or dataclass model."""
+        return TypedState(self, model, path)
 
     # Committing
 
@@ -143,6 +150,15 @@ class StateChannel:
         """Lets what is shown outlive the run, which waits for the answer to it."""
         self._differs = False
 
+    def adopt(self, prediction: Prediction) -> None:
+        """Takes note of a prediction that an earlier run has shown and that is still on the consumer's screen."""
+        self._predictions.append(prediction)
+
+    def shown(self, members: Collection[str]) -> JSONObject:
+        """What the consumer holds of these members."""
+        sent = self._sent.value
+        return {name: sent[name] for name in members if name in sent} if isinstance(sent, dict) else {}
+
     def show(self, prediction: Prediction, operations: Sequence[JSONObject]) -> None:
         """Sends a prediction's operations; raises `PatchError` when they do not fit what the consumer holds."""
         if not operations:
@@ -166,6 +182,8 @@ class StateChannel:
             else:
                 shown = [name for name in values if name in public]
                 self._send([{"op": "add", "path": f"/{escape(name)}", "value": public[name]} for name in shown], public)
+                if self._differs and not others:
+                    self._send(diff(self._sent.value, public), public)
             self._held, self._differs = new, others
 
     def take_back(self, prediction: Prediction) -> None:
@@ -233,6 +251,10 @@ class Prediction:
     def __init__(self, channel: StateChannel, members: frozenset[str]) -> None:
         self._channel = channel
         self.members = members
+
+    def adopt(self) -> None:
+        """Says that an earlier run has shown it and that it is still on the consumer's screen."""
+        self._channel.adopt(self)
 
     def show(self, operations: Sequence[JSONObject]) -> None:
         """Sends RFC 6902 operations within the members; raises `PatchError` when they do not fit."""

@@ -1,0 +1,234 @@
+"""The function-calling loop: ask the model, run the tools it calls, tell it the results, until it calls none.
+
+    messages ─▶ model ─▶ calls ─▶ tools, all at once ─▶ results ─▶ model ─▶ ... ─▶ answer
+
+- Every call gets exactly one result, or stays pending for the caller (a tool that is only declared, or that must not
+  run without approval, which is asked for); pending calls end the loop once the others of their turn have run.
+- Approvals in the messages are carried out before the model is asked.
+- What is wrong with a call (no such tool, malformed arguments, an exception in the tool) is a result for the model to
+  read, never an error of the run.
+- After `max_rounds` rounds of calls the model is asked once more, with tools disabled, so that there is an answer.
+- Updates pass as they come. Closing the generator cancels the tools that run, and the model's stream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+
+from accord.agents.approvals import Answers, ApprovalPolicy, take_answers
+from accord.agents.chat import ChatClient, ChatOptions
+from accord.agents.content import (
+    Content,
+    FunctionApprovalRequestContent,
+    FunctionCallContent,
+    FunctionResultContent,
+)
+from accord.agents.errors import ToolArgumentsError
+from accord.agents.json_value import parse_json
+from accord.agents.message import Message, Role
+from accord.agents.middleware import ChatRequest, FunctionCall, MiddlewareChain
+from accord.agents.response import ResponseBuilder
+from accord.agents.result import as_error, as_result
+from accord.agents.tools import FunctionTool, ToolContext, ToolDefinition
+from accord.agents.update import AgentResponseUpdate
+from accord.errors import EncodingError
+from accord.sessions import AgentSession
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionLoop:
+    """What one run works with. `tools` are those the model may call, by name; `options.tools` describe them."""
+
+    client: ChatClient
+    middleware: MiddlewareChain
+    options: ChatOptions
+    tools: Mapping[str, FunctionTool[..., Any] | ToolDefinition]
+    max_rounds: int
+    detailed_errors: bool
+    instructions: str | None = None
+    author_name: str | None = None
+    session: AgentSession | None = None
+    extras: Mapping[str, Any] = field(default_factory=dict)
+    executor: Executor | None = None
+    approval: ApprovalPolicy | None = None
+
+    async def run(self, messages: Sequence[Message]) -> AsyncGenerator[AgentResponseUpdate, None]:
+        answers = take_answers(messages)
+        conversation = answers.conversation
+        call_ids = _CallIds(conversation)
+        options = self.options
+        if answers.given:
+            place = answers.place
+            async with aclosing(self._carry_out(answers)) as results:
+                async for update in results:
+                    conversation.insert(place, Message(Role.TOOL, update.contents, message_id=update.message_id))
+                    place += 1
+                    yield update
+            if answers.unanswered:
+                yield self._request(answers.unanswered)
+                return
+        for rounds in range(self.max_rounds + 1):
+            tools_disabled = rounds == self.max_rounds
+            if tools_disabled:
+                options = replace(options, tool_choice="none")
+            answer = ResponseBuilder()
+            async with aclosing(self._ask(conversation, options, call_ids)) as updates:
+                async for update in updates:
+                    answer.add(update)
+                    yield update
+            response = answer.build()
+            conversation.extend(response.messages)
+            calls = response.pending_calls
+            ready = [call for call in calls if tools_disabled or not self._is_held(call)]
+            async with aclosing(self._settle(ready, tools_disabled=tools_disabled)) as results:
+                async for result in results:
+                    update = AgentResponseUpdate(result, Role.TOOL, _new_message_id())
+                    conversation.append(Message(Role.TOOL, result, message_id=update.message_id))
+                    yield update
+            held = [call for call in calls if call not in ready]
+            if any(isinstance(self.tools.get(call.name), FunctionTool) for call in held):
+                yield self._request(held)
+            if not calls or held:
+                return
+            if options.tool_choice not in (None, "auto", "none"):
+                # The call that had to be made is made; required again, there would never be an answer.
+                options = replace(options, tool_choice="auto")
+
+    async def _carry_out(self, answers: Answers) -> AsyncGenerator[AgentResponseUpdate, None]:
+        """The result of each call that was approved or refused."""
+        for call, reason in answers.refused:
+            yield AgentResponseUpdate(as_error(reason, call), Role.TOOL, _new_message_id())
+        async with aclosing(self._settle(answers.approved, tools_disabled=False)) as results:
+            async for result in results:
+                yield AgentResponseUpdate(result, Role.TOOL, _new_message_id())
+
+    def _request(self, calls: Sequence[FunctionCallContent]) -> AgentResponseUpdate:
+        """Asks for approval of those of the calls that would run here."""
+        asked = [call for call in calls if isinstance(self.tools.get(call.name), FunctionTool)]
+        requests = [FunctionApprovalRequestContent(call.call_id, call) for call in asked]
+        return AgentResponseUpdate(requests, Role.ASSISTANT, _new_message_id())
+
+    async def _ask(
+        self, conversation: Sequence[Message], options: ChatOptions, call_ids: _CallIds
+    ) -> AsyncGenerator[AgentResponseUpdate, None]:
+        messages = [Message(Role.SYSTEM, self.instructions)] if self.instructions else []
+        messages.extend(conversation)
+        request = ChatRequest(messages, options, self.session)
+        message_ids: dict[Role, str] = {}
+        call_ids.begin_answer()
+        async with aclosing(self.middleware.stream(self.client, request)) as updates:
+            async for update in updates:
+                message_id = update.message_id
+                if message_id is None and (message_id := message_ids.get(update.role)) is None:
+                    message_id = message_ids[update.role] = _new_message_id()
+                yield AgentResponseUpdate(
+                    tuple(call_ids.made_unique(content) for content in update.contents),
+                    update.role,
+                    message_id,
+                    update.author_name or (self.author_name if update.role is Role.ASSISTANT else None),
+                    update.finish_reason,
+                    update.response_id,
+                )
+
+    def _is_held(self, call: FunctionCallContent) -> bool:
+        """Whether the call is not to be run here, but left to the caller of the run."""
+        tool = self.tools.get(call.name)
+        if isinstance(tool, FunctionTool):
+            required = tool.approval_mode == "always_require"
+            return required if self.approval is None else self.approval(call, required)
+        return tool is not None
+
+    async def _settle(
+        self, calls: Sequence[FunctionCallContent], *, tools_disabled: bool
+    ) -> AsyncGenerator[FunctionResultContent, None]:
+        """The result of each call, as it is there. All run at once."""
+        if tools_disabled:
+            for call in calls:
+                yield as_error("not run: the limit of tool rounds is reached", call)
+            return
+        finished: asyncio.Queue[asyncio.Task[FunctionResultContent]] = asyncio.Queue()
+        tasks = {asyncio.create_task(self._answer(call)): call for call in calls}
+        try:
+            for task in tasks:
+                task.add_done_callback(finished.put_nowait)
+            for _ in tasks:
+                task = await finished.get()
+                # A tool may be cancelled by something of its own; the run is not.
+                yield as_error("the tool was cancelled", tasks[task]) if task.cancelled() else task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _answer(self, call: FunctionCallContent) -> FunctionResultContent:
+        tool = self.tools.get(call.name)
+        if not isinstance(tool, FunctionTool):
+            return as_error(f"there is no tool called {call.name!r}", call)
+        try:
+            arguments = _parse_arguments(call.arguments)
+            context = ToolContext(call.call_id, tool.name, arguments, self.session, dict(self.extras))
+            value = await self.middleware.invoke(FunctionCall(tool, call.call_id, arguments, context), self._run_tool)
+        except ToolArgumentsError as error:
+            return as_error(f"wrong arguments: {error}", call)
+        except Exception as error:
+            logger.warning("tool %s failed", tool.name, exc_info=True)
+            return as_error(f"{type(error).__name__}: {error}" if self.detailed_errors else "the tool failed", call)
+        try:
+            return as_result(value, call)
+        except EncodingError as error:
+            return as_error(f"the tool's result cannot be given to you: {error}", call)
+
+    async def _run_tool(self, call: FunctionCall) -> Any:
+        context = replace(call.context, arguments=call.arguments)
+        return await call.tool.invoke(call.arguments, context, executor=self.executor)
+
+
+class _CallIds:
+    """Call ids that are unique in a conversation. Some model servers start to count anew with each answer."""
+
+    def __init__(self, conversation: Sequence[Message]) -> None:
+        self._taken = {call.call_id for message in conversation for call in message.function_calls}
+        self._renamed: dict[str, str] = {}
+
+    def begin_answer(self) -> None:
+        self._renamed = {}
+
+    def made_unique(self, content: Content) -> Content:
+        if not isinstance(content, FunctionCallContent | FunctionResultContent):
+            return content
+        call_id = self._renamed.get(content.call_id)
+        if call_id is None:
+            call_id = content.call_id
+            if isinstance(content, FunctionCallContent):
+                if call_id in self._taken:
+                    call_id = f"call_{uuid4().hex}"
+                self._taken.add(call_id)
+                self._renamed[content.call_id] = call_id
+        return content if call_id == content.call_id else msgspec.structs.replace(content, call_id=call_id)
+
+
+def _parse_arguments(text: str) -> dict[str, Any]:
+    if not text.strip():
+        return {}  # how many models write a call without arguments
+    try:
+        arguments = parse_json(text)
+    except EncodingError as error:
+        raise ToolArgumentsError(str(error), path=error.path) from error
+    if not isinstance(arguments, dict):
+        raise ToolArgumentsError(f"they are no JSON object, but {text[:1]}...")
+    return arguments
+
+
+def _new_message_id() -> str:
+    return f"msg_{uuid4().hex}"

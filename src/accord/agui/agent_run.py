@@ -1,0 +1,376 @@
+"""One run of an agent over AG-UI:
+
+    input ─▶ conversation ─▶ agent.run ─▶ updates ─▶ events
+                ▲                ▲                     │
+                └── thread ──────┴── shared state ◀────┘
+
+A run that meets calls which need approval ends with an interrupt for each; the run that resumes it begins with what
+the server has recorded of the thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Sequence
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET
+
+from accord.agents import (
+    AgentResponseUpdate,
+    Content,
+    DataContent,
+    FunctionApprovalRequestContent,
+    FunctionCall,
+    FunctionCallContent,
+    FunctionNext,
+    FunctionResultContent,
+    Message,
+    ResponseBuilder,
+    Role,
+    ToolDefinition,
+    function_middleware,
+)
+from accord.agui.emission import JSON_MEDIA_TYPE, Emission, result_for_interface
+from accord.agui.interrupts import Answer, ask, ask_again, conversation_of, read_answers, steps_of
+from accord.agui.messages import answered, read_messages
+from accord.agui.predictive import Predictor
+from accord.agui.shared_state import state_middleware
+from accord.agui.state_schema import StateRejected
+from accord.agui.state_update import StateUpdate
+from accord.agui.threads import CarriedOut, InterruptedTurn, Shown, ThreadRecord
+from accord.errors import EncodingError, PatchError
+from accord.producer import Run, plain
+from accord.protocol import JSON, JSONObject, ResumeEntry
+from accord.protocol.conform import escape
+
+if TYPE_CHECKING:
+    from accord.agui.agent import AGUIAgent
+
+_logger = logging.getLogger("accord")
+
+_current_run: ContextVar[Run] = ContextVar("accord_current_run")
+
+#: How often a record is saved again when another run of the thread has saved one in between.
+_SAVE_ATTEMPTS = 5
+
+
+def current_run() -> Run:
+    """The run that a tool, a middleware or a chat client works for: its state, its events. Any thread of it may ask.
+
+    Raises `LookupError` outside a run of an `AGUIAgent`.
+    """
+    return _current_run.get()
+
+
+class AgentRun:
+    """One run of what is served."""
+
+    def __init__(self, served: AGUIAgent, run: Run) -> None:
+        self._served = served
+        self._run = run
+        self._record = ThreadRecord()
+        self._predictor = Predictor(run, served.predicting, time.monotonic)
+        self._emission = Emission(run)
+        self._names: dict[str, str] = {}
+        self._answers: dict[str, Answer] = {}
+        self._carried_out: dict[str, CarriedOut] = {}
+        self._asked: list[FunctionCallContent] = []
+
+    async def go(self) -> None:
+        """Runs it, from what the client sent and what the server knows."""
+        run = self._run
+        self._record = await self._served.threads.load(run.scope, run.thread_id)
+        self._served.predicting.announce(run)
+        resume: Sequence[ResumeEntry] = run.input.resume or ()
+        turn = self._record.turn
+        if turn is not None:
+            await self._resume(turn, resume)
+        elif any(entry.interrupt_id in self._record.carried_out for entry in resume):
+            self._replay(resume)
+        else:
+            for entry in resume:
+                _logger.warning("a resume entry names no open interrupt: %s", entry.interrupt_id)
+            self._begin_state(self._without_shown(self._client_state()))
+            run.state.settle()
+            await self._converse(answered(self._received()))
+
+    # Resuming
+
+    async def _resume(self, turn: InterruptedTurn, resume: Sequence[ResumeEntry]) -> None:
+        """Carries out the answers to a turn's questions, and goes on or asks again."""
+        served = self._served
+        answers = read_answers(turn, resume, served.agent)
+        self._begin_state(self._committed_state(turn))
+        for waiting in turn.pending:
+            self._predictor.adopt(waiting.call.call_id, waiting.call.name)
+        if not answers:
+            ask_again(self._run, served.agent, turn.pending, served.strategy)
+            return
+        settled = {answer.pending.interrupt_id for answer in answers}
+        left = tuple(each for each in turn.pending if each.interrupt_id not in settled)
+        always = {each.pending.call.name for each in answers if each.approved and each.always}
+        self._record = replace(
+            self._record,
+            version=self._record.version + 1,
+            turn=replace(turn, pending=left) if left else None,
+            always=self._record.always | always,
+        )
+        if not await served.threads.save(self._run.scope, self._run.thread_id, self._record):
+            # The same answers came twice at once. The other run carries them out; this one has nothing to add.
+            _logger.warning("run %s: another run of the thread carries out its answers", self._run.run_id)
+            self._run.state.keep_prediction()
+            return
+        self._answers = {answer.pending.call.call_id: answer for answer in answers}
+        conversation = conversation_of(turn, self._received())
+        self._names = {call.call_id: call.name for message in conversation for call in message.function_calls}
+        self._emission = Emission(self._run, announced=self._names)
+        said = [answer.as_content(self._refusal(answer)) for answer in answers]
+        await self._converse([*conversation, Message(Role.USER, said)], go_on=any(each.approved for each in answers))
+
+    def _replay(self, resume: Sequence[ResumeEntry]) -> None:
+        """The same answers again: their results again, and nothing is done."""
+        self._begin_state(self._client_state())
+        for entry in resume:
+            done = self._record.carried_out.get(entry.interrupt_id)
+            if done is not None:
+                content = result_for_interface(done.result)
+                self._run.tool_result(done.result.call_id, content, message_id=done.message_id)
+        self._run.state.settle()
+
+    def _refusal(self, answer: Answer) -> str:
+        steps, strategy = steps_of(answer), self._served.strategy
+        return strategy.on_approval_rejected(steps) if steps else strategy.on_state_rejected()
+
+    def _say_what_was_done(self) -> None:
+        """Tells the person what became of the answers, once all are carried out."""
+        strategy = self._served.strategy
+        for answer in self._answers.values():
+            if answer.approved:
+                steps = steps_of(answer)
+                text = strategy.on_approval_accepted(steps) if steps else strategy.on_state_confirmed()
+            else:
+                text = self._refusal(answer)
+            with self._run.text() as message:
+                message.write(text)
+
+    # State
+
+    def _client_state(self) -> JSON:
+        return {} if self._run.input.state is UNSET else self._run.input.state
+
+    def _begin_state(self, state: JSON) -> None:
+        """Commits what the run starts from: what the client may set, the server's own members, the defaults."""
+        schema = self._served.state_schema
+        if schema is not None and isinstance(state, dict):
+            own = schema.private | schema.read_only
+            theirs = {name: member for name, member in state.items() if name not in own}
+            ours = {name: member for name, member in self._record.owned.items() if name in own}
+            state = schema.completed({**theirs, **ours})
+        self._run.state.begin(state, schema)
+
+    def _committed_state(self, turn: InterruptedTurn) -> JSON:
+        """Of members that wait for an answer, the recorded value: what the client holds of them is the prediction."""
+        sent = self._client_state()
+        if not isinstance(sent, dict) or not isinstance(turn.state, dict):
+            return turn.state
+        waiting = {
+            each.member for pending in turn.pending for each in self._served.predicting.of_tool(pending.call.name)
+        }
+        kept = {name: member for name, member in sent.items() if name not in waiting}
+        return {**kept, **{name: turn.state[name] for name in waiting if name in turn.state}}
+
+    def _without_shown(self, state: JSON) -> JSON:
+        """The client's state without what a run that was cut off had shown it and could not take back."""
+        if not isinstance(state, dict):
+            return state
+        state = dict(state)
+        for name, shown in self._record.shown.items():
+            if name in state and state[name] == shown.value:
+                del state[name]
+                if shown.committed:
+                    (state[name],) = shown.committed
+        return state
+
+    def _shown_state(self) -> JSON:
+        """The state as the model may see it."""
+        state = self._run.state.value
+        schema = self._served.state_schema
+        if schema is None or not isinstance(state, dict):
+            return state
+        return {name: member for name, member in state.items() if name not in schema.private}
+
+    # The conversation
+
+    def _received(self) -> list[Message]:
+        return read_messages(self._run.input.messages, trust_instructions=self._served.trust_instructions)
+
+    async def _converse(self, conversation: list[Message], *, go_on: bool = True) -> None:
+        """Lets the agent answer; without `go_on`, only carries out the answers that the conversation ends with."""
+        served, run = self._served, self._run
+        schema = None if served.state_schema is None else served.state_schema.shown
+        response = ResponseBuilder()
+        token = _current_run.set(run)
+        try:
+            updates = served.agent.run(
+                conversation,
+                stream=True,
+                tools=self._frontend_tools(),
+                approval=self._needs_approval,
+                middleware=[
+                    state_middleware(self._shown_state, run.input.context or (), schema, served.showing),
+                    function_middleware(self._run_tool),
+                ],
+            )
+            async with updates:
+                async for update in updates:
+                    response.add(update)
+                    self._take(update)
+                    await run.drain()
+                    if self._answers and len(self._carried_out) == len(self._answers):
+                        self._say_what_was_done()
+                        self._answers = {}
+                        if not go_on:
+                            break
+        except asyncio.CancelledError:
+            await self._keep_shown()
+            raise
+        finally:
+            _current_run.reset(token)
+        self._emission.end_answer()
+        await self._keep([*conversation, *response.build().messages])
+
+    def _take(self, update: AgentResponseUpdate) -> None:
+        for content in update.contents:
+            if isinstance(content, FunctionApprovalRequestContent):
+                self._asked.append(content.call)
+                continue
+            if not self._sets_state(update, content):
+                self._emission.content(update, content)
+            if isinstance(content, FunctionCallContent):
+                self._names.setdefault(content.call_id, content.name)
+                self._predictor.feed(content.call_id, content.name, content.arguments)
+            elif isinstance(content, FunctionResultContent):
+                if content.error is not None:
+                    self._predictor.fail(content.call_id)
+                answer = self._answers.get(content.call_id)
+                if answer is not None:
+                    done = CarriedOut(update.message_id or content.call_id, content)
+                    self._carried_out[answer.pending.interrupt_id] = done
+        if update.finish_reason is not None and update.role is Role.ASSISTANT:
+            self._emission.end_answer()
+
+    def _sets_state(self, update: AgentResponseUpdate, content: Content) -> bool:
+        """An agent says what the state is by JSON data in its answer."""
+        if not isinstance(content, DataContent) or content.media_type != JSON_MEDIA_TYPE:
+            return False
+        if update.role is not Role.ASSISTANT:
+            return False
+        self._run.state.set(json.loads(content.data))
+        return True
+
+    def _frontend_tools(self) -> list[ToolDefinition]:
+        """The application's own tools; where the agent has one of the same name, that one is meant."""
+        own = {tool.name for tool in self._served.agent.tools}
+        definitions: list[ToolDefinition] = []
+        for tool in self._run.input.tools or ():
+            if tool.name not in own:
+                own.add(tool.name)
+                parameters = tool.parameters if isinstance(tool.parameters, dict) else {"type": "object"}
+                definitions.append(ToolDefinition(tool.name, tool.description, parameters))
+        return definitions
+
+    # Tools
+
+    def _needs_approval(self, call: FunctionCallContent, required: bool) -> bool:
+        return call.name not in self._record.always and (required or call.name in self._served.confirmed_tools)
+
+    async def _run_tool(self, call: FunctionCall, call_next: FunctionNext) -> Any:
+        """Runs a tool and commits what its success means for the state; what is refused of that is an error."""
+        try:
+            value = await call_next(call)
+            if isinstance(value, StateUpdate):
+                value = self._update_state(call, value)
+            if not isinstance(value, FunctionResultContent) or value.error is None:
+                self._predictor.succeed(call.call_id, call.tool.name, dict(call.arguments))
+        except (StateRejected, PatchError, EncodingError) as error:
+            self._predictor.fail(call.call_id)
+            return FunctionResultContent(call.call_id, error=f"the state was not changed: {error}")
+        return value
+
+    def _update_state(self, call: FunctionCall, update: StateUpdate) -> str:
+        channel = self._run.state
+        members = update.state or {}
+        operations = [{"op": "add", "path": f"/{escape(name)}", "value": value} for name, value in members.items()]
+        if operations and not isinstance(channel.value, dict):
+            channel.set({})
+        channel.patch([*operations, *update.patch])
+        if update.tool_result is not None:
+            self._emission.interface_results[call.call_id] = json.dumps(plain(update.tool_result), ensure_ascii=False)
+        return update.text
+
+    # What the server keeps
+
+    async def _keep(self, conversation: list[Message]) -> None:
+        """Asks what has to be asked, and records what the next run of the thread has to know."""
+        served, run = self._served, self._run
+        earlier = {} if self._record.turn is None else {each.call.call_id: each for each in self._record.turn.pending}
+        self._name_frontend_calls(conversation)
+        turn: InterruptedTurn | None = None
+        if self._asked:
+            pending = ask(run, served.agent, self._asked, served.strategy, earlier)
+            turn = InterruptedTurn(tuple(answered(conversation, fill=False)), pending, run.state.value)
+        changes: dict[str, Any] = {"turn": turn, "owned": self._owned(), "shown": {}}
+        if self._carried_out:
+            changes["carried_out"] = self._carried_out
+        await self._save(changes)
+
+    def _name_frontend_calls(self, conversation: Sequence[Message]) -> None:
+        """The application's calls of an earlier run that nobody has answered are still the application's."""
+        done = {
+            part.call_id for each in conversation for part in each.contents if isinstance(part, FunctionResultContent)
+        }
+        frontend = {tool.name for tool in self._frontend_tools()}
+        for message in conversation:
+            for call in message.function_calls:
+                if call.name in frontend and call.call_id not in done:
+                    self._run.await_frontend_call(call.call_id)
+
+    async def _keep_shown(self) -> None:
+        """The stream is gone and what was shown cannot be taken back: the next run is told."""
+        members = self._predictor.open_members
+        if not members:
+            return
+        committed = self._run.state.value
+        held = committed if isinstance(committed, dict) else {}
+        shown = {
+            name: Shown(value, (held[name],) if name in held else ())
+            for name, value in self._run.state.shown(members).items()
+        }
+        await self._save({"shown": shown})
+
+    def _owned(self) -> JSONObject:
+        schema = self._served.state_schema
+        state = self._run.state.value
+        if schema is None or not isinstance(state, dict):
+            return {}
+        return {name: state[name] for name in schema.private | schema.read_only if name in state}
+
+    async def _save(self, changes: dict[str, Any]) -> None:
+        """Saves the record with `changes`, on top of what another run may have saved meanwhile."""
+        run, threads = self._run, self._served.threads
+        record = self._record
+        for _ in range(_SAVE_ATTEMPTS):
+            if all(getattr(record, name) == value for name, value in changes.items()):
+                return
+            changed = replace(record, version=record.version + 1, **changes)
+            if await threads.save(run.scope, run.thread_id, changed):
+                self._record = changed
+                return
+            record = await threads.load(run.scope, run.thread_id)
+        _logger.error("run %s: the record of its thread could not be saved", run.run_id)
