@@ -91,7 +91,7 @@ async def test_a_runs_options_go_over_the_agents() -> None:
     agent = Agent(asked.client, options=ChatOptions(model="a", temperature=0.5, extra={"p": 1, "q": 1}))
     await agent.run("Hello", options=ChatOptions(model="b", max_tokens=9, extra={"q": 2}))
     expected = ChatOptions(model="b", temperature=0.5, max_tokens=9, extra={"p": 1, "q": 2})
-    assert asked.options == expected
+    assert replace(asked.options, session=None) == expected
     await agent.run("Hello")
     assert (asked.options.model, asked.options.max_tokens) == ("a", None)
 

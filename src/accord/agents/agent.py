@@ -104,17 +104,19 @@ class Agent:
         """Answer `messages`: `await agent.run("Hello")`, or `async for update in agent.run("Hello", stream=True)`.
 
         `tools`, `middleware` and `options` add to the agent's own for this run (middleware inside the agent's,
-        options over them). `session` and `extras` reach tools by their `ToolContext`. `approval` says which calls need
-        a person's approval, in place of the tools' own `approval_mode`. Raises `MessageError` and
-        `AgentSetupError` at once; the run raises what the model's client raises, `ChatClientError` first of all.
+        options over them). `session` (one of the run's own, unless given) and `extras` reach tools by their
+        `ToolContext`. `approval` says which calls need a person's approval, in place of the tools' own
+        `approval_mode`. Raises `MessageError` and `AgentSetupError` at once; the run raises what the model's client
+        raises, `ChatClientError` first of all.
         """
         conversation = as_messages(messages)
         run_options = self.options if options is None else options.over(self.options)
         run_tools = as_tools((*self.tools, *as_tools(tools), *run_options.tools))
+        session = session or self.create_session()
         loop = FunctionLoop(
             client=self.client,
             middleware=MiddlewareChain((*self.middleware, *(middleware or ()))),
-            options=replace(run_options, tools=tuple(definition_of(tool) for tool in run_tools)),
+            options=replace(run_options, tools=tuple(map(definition_of, run_tools)), session=session),
             tools={tool.name: tool for tool in run_tools},
             max_rounds=self.max_rounds,
             detailed_errors=self.detailed_errors,

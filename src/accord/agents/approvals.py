@@ -2,7 +2,8 @@
 
 A run that meets such a call ends with a `FunctionApprovalRequestContent` for each; a run whose messages hold
 `FunctionApprovalResponseContent`s first runs or refuses those calls, exactly once each, and then goes on as ever.
-Neither content reaches a model.
+Neither content reaches a model. An answer about a call that does not run here is left for the chat client: its
+service asked.
 """
 
 from __future__ import annotations
@@ -41,14 +42,17 @@ class Answers:
         return bool(self.approved or self.refused)
 
 
-def take_answers(messages: Sequence[Message]) -> Answers:
-    """Reads the approvals out of a conversation. The first answer to a call counts; one to no open call does not."""
+def take_answers(messages: Sequence[Message], runs_here: Callable[[str], bool]) -> Answers:
+    """Reads the approvals out of a conversation; `runs_here` tells it of a tool's name.
+
+    The first answer to a call counts; one to no open call does not.
+    """
     answers: dict[str, FunctionApprovalResponseContent] = {}
     conversation: list[Message] = []
     for message in messages:
         kept = []
         for content in message.contents:
-            if isinstance(content, FunctionApprovalResponseContent):
+            if isinstance(content, FunctionApprovalResponseContent) and runs_here(content.call.name):
                 answers.setdefault(content.call.call_id, content)
             elif not isinstance(content, FunctionApprovalRequestContent):
                 kept.append(content)

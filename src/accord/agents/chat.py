@@ -13,6 +13,7 @@ from accord.agents.message import Message
 from accord.agents.structured import ResponseFormat
 from accord.agents.tools import ToolDefinition
 from accord.agents.update import AgentResponseUpdate
+from accord.sessions import AgentSession
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +22,8 @@ class ChatOptions:
 
     `tools` are those it may call. `tool_choice` is `auto`, `none` (it must not call any), `required` (it must call
     one) or the name of the one that it must call. `response_format`: see `structured`. `max_tokens` bounds the
-    answer. `extra` goes to the model server as it is.
+    answer. `extra` goes to the model server as it is. `session` is the run's own, for a client whose service keeps
+    something of it; a run sets it.
     """
 
     tools: Iterable[ToolDefinition] = ()
@@ -31,6 +33,7 @@ class ChatOptions:
     max_tokens: int | None = None
     model: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    session: AgentSession | None = None
 
     def over(self, base: ChatOptions) -> ChatOptions:
         """These options, and those of `base` where these say nothing; the tools and extras of both."""

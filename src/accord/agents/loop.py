@@ -36,7 +36,7 @@ from accord.agents.errors import ToolArgumentsError
 from accord.agents.json_value import parse_json
 from accord.agents.message import Message, Role
 from accord.agents.middleware import ChatRequest, FunctionCall, MiddlewareChain
-from accord.agents.response import ResponseBuilder
+from accord.agents.response import AgentResponse, ResponseBuilder
 from accord.agents.result import as_error, as_result
 from accord.agents.tools import FunctionTool, ToolContext, ToolDefinition
 from accord.agents.update import AgentResponseUpdate
@@ -64,7 +64,7 @@ class FunctionLoop:
     approval: ApprovalPolicy | None = None
 
     async def run(self, messages: Sequence[Message]) -> AsyncGenerator[AgentResponseUpdate, None]:
-        answers = take_answers(messages)
+        answers = take_answers(messages, self._runs_here)
         conversation = answers.conversation
         call_ids = _CallIds(conversation)
         options = self.options
@@ -89,17 +89,19 @@ class FunctionLoop:
                     yield update
             response = answer.build()
             conversation.extend(response.messages)
-            calls = response.pending_calls
-            ready = [call for call in calls if tools_disabled or not self._is_held(call)]
+            elsewhere = _asked_elsewhere(response)
+            calls = [call for call in response.pending_calls if call.call_id not in elsewhere]
+            held = [] if tools_disabled else [call for call in calls if self._is_held(call)]
+            held_ids = {call.call_id for call in held}
+            ready = [call for call in calls if call.call_id not in held_ids]
             async with aclosing(self._settle(ready, tools_disabled=tools_disabled)) as results:
                 async for result in results:
                     update = AgentResponseUpdate(result, Role.TOOL, _new_message_id())
                     conversation.append(Message(Role.TOOL, result, message_id=update.message_id))
                     yield update
-            held = [call for call in calls if call not in ready]
-            if any(isinstance(self.tools.get(call.name), FunctionTool) for call in held):
+            if any(self._runs_here(call.name) for call in held):
                 yield self._request(held)
-            if not calls or held:
+            if not calls or held or elsewhere:
                 return
             if options.tool_choice not in (None, "auto", "none"):
                 # The call that had to be made is made; required again, there would never be an answer.
@@ -115,7 +117,7 @@ class FunctionLoop:
 
     def _request(self, calls: Sequence[FunctionCallContent]) -> AgentResponseUpdate:
         """Asks for approval of those of the calls that would run here."""
-        asked = [call for call in calls if isinstance(self.tools.get(call.name), FunctionTool)]
+        asked = [call for call in calls if self._runs_here(call.name)]
         requests = [FunctionApprovalRequestContent(call.call_id, call) for call in asked]
         return AgentResponseUpdate(requests, Role.ASSISTANT, _new_message_id())
 
@@ -140,6 +142,9 @@ class FunctionLoop:
                     update.finish_reason,
                     update.response_id,
                 )
+
+    def _runs_here(self, name: str) -> bool:
+        return isinstance(self.tools.get(name), FunctionTool)
 
     def _is_held(self, call: FunctionCallContent) -> bool:
         """Whether the call is not to be run here, but left to the caller of the run."""
@@ -192,6 +197,12 @@ class FunctionLoop:
     async def _run_tool(self, call: FunctionCall) -> Any:
         context = replace(call.context, arguments=call.arguments)
         return await call.tool.invoke(call.arguments, context, executor=self.executor)
+
+
+def _asked_elsewhere(response: AgentResponse) -> set[str]:
+    """The calls that the model's own service asks approval for: they run there."""
+    contents = [content for message in response.messages for content in message.contents]
+    return {content.call.call_id for content in contents if isinstance(content, FunctionApprovalRequestContent)}
 
 
 class _CallIds:

@@ -31,6 +31,7 @@ class AGUIAgent:
       "update_recipe", "tool_argument": "recipe"}}`; `"*"` for all arguments.
     - `require_confirmation`: whether the tools that predict need a person's approval, as those with
       `approval_mode="always_require"` always do; `confirmation_strategy` says what people are told.
+    - `session_state`: keys of the agent session's state that are members of the shared state as well.
     - `showing`: how the state and the context are shown to the model. With `trust_instructions`, system messages of
       the client keep their role.
     - `threads`: where the server keeps what it knows of a thread between runs.
@@ -50,6 +51,7 @@ class AGUIAgent:
         *,
         private_state: Iterable[str] = (),
         read_only_state: Iterable[str] = (),
+        session_state: Iterable[str] = (),
         showing: Showing | None = None,
         trust_instructions: bool = False,
         threads: ThreadStore | None = None,
@@ -64,9 +66,11 @@ class AGUIAgent:
         members: Collection[str] | None = None
         if self.state_schema is not None and self.state_schema.members:
             members = self.state_schema.members
-        self.predicting = PredictStateConfig(predict_state_config or {}, agent.tools, members)
+        private = frozenset[str]() if self.state_schema is None else self.state_schema.private
+        self.predicting = PredictStateConfig(predict_state_config or {}, agent.tools, members, private)
         self.confirmed_tools = frozenset(self.predicting.tools) if require_confirmation else frozenset()
         self.strategy = confirmation_strategy or DefaultConfirmationStrategy()
+        self.session_state = tuple(session_state)
         self.showing = showing or Showing()
         self.trust_instructions = trust_instructions
         self.threads: ThreadStore = threads or InMemoryThreadStore()

@@ -14,7 +14,8 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from msgspec import UNSET
 
 from accord.agents import (
     AgentResponseUpdate,
+    ChatOptions,
     Content,
     DataContent,
     FunctionApprovalRequestContent,
@@ -39,7 +41,8 @@ from accord.agents import (
 from accord.agui.emission import JSON_MEDIA_TYPE, Emission, result_for_interface
 from accord.agui.interrupts import Answer, ask, ask_again, conversation_of, read_answers, steps_of
 from accord.agui.messages import answered, read_messages
-from accord.agui.predictive import Predictor
+from accord.agui.predictive import Predictor, is_stage
+from accord.agui.session_mirror import SessionMirror
 from accord.agui.shared_state import state_middleware
 from accord.agui.state_schema import StateRejected
 from accord.agui.state_update import StateUpdate
@@ -48,6 +51,7 @@ from accord.errors import EncodingError, PatchError
 from accord.producer import Run, plain
 from accord.protocol import JSON, JSONObject, ResumeEntry
 from accord.protocol.conform import escape
+from accord.sessions import AgentSession
 
 if TYPE_CHECKING:
     from accord.agui.agent import AGUIAgent
@@ -81,11 +85,22 @@ class AgentRun:
         self._answers: dict[str, Answer] = {}
         self._carried_out: dict[str, CarriedOut] = {}
         self._asked: list[FunctionCallContent] = []
+        self._begun = False
+        self._session = AgentSession(run.thread_id)
+        self._mirror = SessionMirror(run, self._session, served.session_state)
 
     async def go(self) -> None:
         """Runs it, from what the client sent and what the server knows."""
+        try:
+            await self._go()
+        except BaseException:
+            await self._keep_what_happened()
+            raise
+
+    async def _go(self) -> None:
         run = self._run
         self._record = await self._served.threads.load(run.scope, run.thread_id)
+        self._session.state.update(AgentSession.from_dict(self._record.session).state if self._record.session else {})
         self._served.predicting.announce(run)
         resume: Sequence[ResumeEntry] = run.input.resume or ()
         turn = self._record.turn
@@ -95,7 +110,7 @@ class AgentRun:
             self._replay(resume)
         else:
             for entry in resume:
-                _logger.warning("a resume entry names no open interrupt: %s", entry.interrupt_id)
+                _logger.warning("a resume entry names no open interrupt: %r", entry.interrupt_id)
             self._begin_state(self._without_shown(self._client_state()))
             run.state.settle()
             await self._converse(answered(self._received()))
@@ -123,7 +138,7 @@ class AgentRun:
         )
         if not await served.threads.save(self._run.scope, self._run.thread_id, self._record):
             # The same answers came twice at once. The other run carries them out; this one has nothing to add.
-            _logger.warning("run %s: another run of the thread carries out its answers", self._run.run_id)
+            _logger.warning("run %r: another run of the thread carries out its answers", self._run.run_id)
             self._run.state.keep_prediction()
             return
         self._answers = {answer.pending.call.call_id: answer for answer in answers}
@@ -173,10 +188,12 @@ class AgentRun:
             ours = {name: member for name, member in self._record.owned.items() if name in own}
             state = schema.completed({**theirs, **ours})
         self._run.state.begin(state, schema)
+        self._begun = True
+        self._mirror.begin()
 
     def _committed_state(self, turn: InterruptedTurn) -> JSON:
         """Of members that wait for an answer, the recorded value: what the client holds of them is the prediction."""
-        sent = self._client_state()
+        sent = self._without_shown(self._run.input.state)
         if not isinstance(sent, dict) or not isinstance(turn.state, dict):
             return turn.state
         waiting = {
@@ -191,7 +208,7 @@ class AgentRun:
             return state
         state = dict(state)
         for name, shown in self._record.shown.items():
-            if name in state and state[name] == shown.value:
+            if name in state and is_stage(state[name], shown.value):
                 del state[name]
                 if shown.committed:
                     (state[name],) = shown.committed
@@ -199,6 +216,7 @@ class AgentRun:
 
     def _shown_state(self) -> JSON:
         """The state as the model may see it."""
+        self._mirror.settle()
         state = self._run.state.value
         schema = self._served.state_schema
         if schema is None or not isinstance(state, dict):
@@ -212,16 +230,35 @@ class AgentRun:
 
     async def _converse(self, conversation: list[Message], *, go_on: bool = True) -> None:
         """Lets the agent answer; without `go_on`, only carries out the answers that the conversation ends with."""
+        response = ResponseBuilder()
+        async with aclosing(self._updates(conversation)) as updates:
+            async for update in updates:
+                response.add(update)
+                self._take(update)
+                await self._run.drain()
+                if self._answers and len(self._carried_out) == len(self._answers):
+                    self._say_what_was_done()
+                    self._answers = {}
+                    if not go_on:
+                        break
+        self._emission.end_answer()
+        await self._keep([*conversation, *response.build().messages])
+
+    async def _updates(
+        self, conversation: list[Message], options: ChatOptions | None = None
+    ) -> AsyncGenerator[AgentResponseUpdate, None]:
+        """What the agent answers. It sees the shared state and the session as they are at each call of the model."""
         served, run = self._served, self._run
         schema = None if served.state_schema is None else served.state_schema.shown
-        response = ResponseBuilder()
         token = _current_run.set(run)
         try:
             updates = served.agent.run(
                 conversation,
                 stream=True,
+                session=self._session,
                 tools=self._frontend_tools(),
                 approval=self._needs_approval,
+                options=options,
                 middleware=[
                     state_middleware(self._shown_state, run.input.context or (), schema, served.showing),
                     function_middleware(self._run_tool),
@@ -229,21 +266,10 @@ class AgentRun:
             )
             async with updates:
                 async for update in updates:
-                    response.add(update)
-                    self._take(update)
-                    await run.drain()
-                    if self._answers and len(self._carried_out) == len(self._answers):
-                        self._say_what_was_done()
-                        self._answers = {}
-                        if not go_on:
-                            break
-        except asyncio.CancelledError:
-            await self._keep_shown()
-            raise
+                    yield update
         finally:
-            _current_run.reset(token)
-        self._emission.end_answer()
-        await self._keep([*conversation, *response.build().messages])
+            with suppress(ValueError):  # closed from another task, whose context is not the one it was set in
+                _current_run.reset(token)
 
     def _take(self, update: AgentResponseUpdate) -> None:
         for content in update.contents:
@@ -298,6 +324,7 @@ class AgentRun:
                 value = self._update_state(call, value)
             if not isinstance(value, FunctionResultContent) or value.error is None:
                 self._predictor.succeed(call.call_id, call.tool.name, dict(call.arguments))
+            self._mirror.settle()
         except (StateRejected, PatchError, EncodingError) as error:
             self._predictor.fail(call.call_id)
             return FunctionResultContent(call.call_id, error=f"the state was not changed: {error}")
@@ -325,7 +352,9 @@ class AgentRun:
         if self._asked:
             pending = ask(run, served.agent, self._asked, served.strategy, earlier)
             turn = InterruptedTurn(tuple(answered(conversation, fill=False)), pending, run.state.value)
-        changes: dict[str, Any] = {"turn": turn, "owned": self._owned(), "shown": {}}
+        self._mirror.settle()
+        session = self._session.to_dict() if self._session.state else {}
+        changes: dict[str, Any] = {"turn": turn, "owned": self._owned(), "shown": {}, "session": session}
         if self._carried_out:
             changes["carried_out"] = self._carried_out
         await self._save(changes)
@@ -341,18 +370,21 @@ class AgentRun:
                 if call.name in frontend and call.call_id not in done:
                     self._run.await_frontend_call(call.call_id)
 
-    async def _keep_shown(self) -> None:
-        """The stream is gone and what was shown cannot be taken back: the next run is told."""
-        members = self._predictor.open_members
-        if not members:
+    async def _keep_what_happened(self) -> None:
+        """The run did not come to its end. If the stream is gone as well, what was shown cannot be taken back: the next
+        run is told."""
+        if not self._begun:  # what the state holds is the client's alone
             return
         committed = self._run.state.value
         held = committed if isinstance(committed, dict) else {}
         shown = {
             name: Shown(value, (held[name],) if name in held else ())
-            for name, value in self._run.state.shown(members).items()
+            for name, value in self._run.state.shown(self._predictor.open_members).items()
         }
-        await self._save({"shown": shown})
+        changes: dict[str, Any] = {"shown": shown, "owned": self._owned()}
+        if self._carried_out:
+            changes["carried_out"] = self._carried_out
+        await self._save(changes)
 
     def _owned(self) -> JSONObject:
         schema = self._served.state_schema
@@ -373,4 +405,4 @@ class AgentRun:
                 self._record = changed
                 return
             record = await threads.load(run.scope, run.thread_id)
-        _logger.error("run %s: the record of its thread could not be saved", run.run_id)
+        _logger.error("run %r: the record of its thread could not be saved", run.run_id)

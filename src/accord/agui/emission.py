@@ -64,8 +64,9 @@ class Emission:
         match content:
             case TextContent(text=text):
                 self._write(text)
-            case ErrorContent(message=message):
-                self._write(message)
+            case ErrorContent(message=message, code=code):
+                if code != "refusal":  # a refusal has been streamed as text
+                    self._write(message)
             case ReasoningContent():
                 self._think(content)
             case FunctionCallContent():
@@ -136,7 +137,7 @@ def result_for_interface(content: FunctionResultContent) -> str | list[ContentPa
     parts = content.contents
     if content.error is not None or not any(isinstance(part, DataContent | UriContent) for part in parts):
         return content.text
-    return [_part(part) for part in parts]
+    return [content_part(part) for part in parts]
 
 
 def token_usage(usage: Usage) -> TokenUsage:
@@ -152,7 +153,8 @@ _MEDIA: dict[str, type[ImagePart | AudioPart | VideoPart]] = {
 }
 
 
-def _part(content: Content) -> ContentPart:
+def content_part(content: Content) -> ContentPart:
+    """A content as a part of a message: text, or media by its type."""
     source: PartSource
     if isinstance(content, DataContent):
         media_type = content.media_type

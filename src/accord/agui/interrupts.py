@@ -117,9 +117,9 @@ def read_answers(turn: InterruptedTurn, resume: Sequence[ResumeEntry], agent: Ag
     for entry in resume:
         waiting = pending.get(entry.interrupt_id)
         if waiting is None:
-            _logger.warning("a resume entry names no open interrupt: %s", entry.interrupt_id)
+            _logger.warning("a resume entry names no open interrupt: %r", entry.interrupt_id)
         elif entry.interrupt_id in answers:
-            _logger.warning("interrupt %s is answered twice; the first answer counts", entry.interrupt_id)
+            _logger.warning("interrupt %r is answered twice; the first answer counts", entry.interrupt_id)
         else:
             answers[entry.interrupt_id] = _read(waiting, entry, agent)
     return list(answers.values())
@@ -133,7 +133,7 @@ def _read(pending: PendingCall, entry: ResumeEntry, agent: Agent) -> Answer:
         payload = {**payload, "approved": payload["accepted"]}
     tool = next((tool for tool in agent.tools if tool.name == pending.call.name), None)
     if not _fits(payload, response_schema(tool if isinstance(tool, FunctionTool) else None)):
-        _logger.warning("the answer to interrupt %s does not fit its schema and is a refusal", entry.interrupt_id)
+        _logger.warning("the answer to interrupt %r does not fit its schema and is a refusal", entry.interrupt_id)
         return Answer(pending, approved=False)
     assert isinstance(payload, dict)
     return Answer(

@@ -11,6 +11,7 @@ import base64
 import binascii
 import logging
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from msgspec import UNSET
 
@@ -75,18 +76,30 @@ def answered(messages: Iterable[Message], *, fill: bool = True) -> list[Message]
     for message in conversation:
         if message.role is Role.TOOL:
             continue
-        placed.append(message)
+        contents = [content for content in message.contents if not _is_repeated(content, known)]
+        if len(contents) < len(message.contents):
+            message = replace(message, contents=contents)
+        if contents or not message.contents:
+            placed.append(message)
         for call in message.function_calls:
-            if call.call_id in known:
-                continue
-            known.add(call.call_id)
             if call.call_id in results:
                 placed.append(results[call.call_id])
             elif fill:
                 placed.append(Message(Role.TOOL, FunctionResultContent(call.call_id, NO_RESULT, name=call.name)))
     for call_id in results.keys() - known:
-        _logger.warning("a tool result without its call is left out: %s", call_id)
+        _logger.warning("a tool result without its call is left out: %r", call_id)
     return placed
+
+
+def _is_repeated(content: Content, known: set[str]) -> bool:
+    """Whether this is a call that was there before; if not, it is now."""
+    if not isinstance(content, FunctionCallContent):
+        return False
+    if content.call_id in known:
+        _logger.warning("a tool call that is there twice is left out: %s", content.call_id)
+        return True
+    known.add(content.call_id)
+    return False
 
 
 def _read(message: ProtocolMessage, path: str, *, trust_instructions: bool) -> Message | None:
@@ -126,10 +139,11 @@ def _read(message: ProtocolMessage, path: str, *, trust_instructions: bool) -> M
 def _contents(content: str | list[ContentPart], path: str) -> list[Content]:
     if isinstance(content, str):
         return [TextContent(content)]
-    return [_part(part, f"{path}/content/{position}") for position, part in enumerate(content)]
+    return [read_part(part, f"{path}/content/{position}") for position, part in enumerate(content)]
 
 
-def _part(part: ContentPart, path: str) -> Content:
+def read_part(part: ContentPart, path: str = "") -> Content:
+    """A part of a message as an agent's content. Raises `InputRejected` for data that is not Base64."""
     if isinstance(part, TextPart):
         return TextContent(part.text)
     source = part.source

@@ -7,7 +7,7 @@ when it failed, was refused, or was never called properly.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from accord.errors import AccordError
 from accord.producer import Prediction, Run
 from accord.protocol import JSON, JSONObject
 from accord.protocol.conform import escape
-from accord.state import PartialJSON
+from accord.state import PartialJSON, identical
 
 _logger = logging.getLogger("accord")
 
@@ -38,7 +38,7 @@ class PredictStateConfig:
     """Which tool's arguments predict which members of the state.
 
     `config` is `{member: {"tool": name, "tool_argument": name or "*"}}`. Raises `AgentSetupError` naming the member
-    when a tool or an argument does not exist, or the state has no such member.
+    when a tool or an argument does not exist, or the state has no such member or one that is `private`.
     """
 
     def __init__(
@@ -46,6 +46,7 @@ class PredictStateConfig:
         config: Mapping[str, Mapping[str, str]],
         tools: Iterable[FunctionTool[..., Any] | ToolDefinition],
         members: Iterable[str] | None = None,
+        private: Collection[str] = (),
     ) -> None:
         known = {tool.name: tool for tool in tools}
         names = None if members is None else set(members)
@@ -58,6 +59,8 @@ class PredictStateConfig:
             predicted = PredictedMember(member, source["tool"], source.get("tool_argument", EVERY_ARGUMENT))
             if names is not None and member not in names:
                 raise AgentSetupError(f"{where}: the state schema has no such member; it has {sorted(names)}")
+            if member in private:
+                raise AgentSetupError(f"{where}: the member is private, and what is predicted is shown")
             tool = known.get(predicted.tool)
             if tool is None:
                 raise AgentSetupError(f"{where}: no tool is called {predicted.tool!r}; there are {sorted(known)}")
@@ -114,11 +117,11 @@ class Predictor:
         return {name for call in self._calls.values() for name in call.prediction.members}
 
     def succeed(self, call_id: str, name: str, arguments: JSON) -> None:
-        """The tool has run with these arguments: what it predicts is now so."""
+        """The tool has run with these arguments: what it predicts is now so. Raises what the state's schema raises."""
         members = self._config.of_tool(name)
         if not members or not isinstance(arguments, dict):
             return
-        call = self._calls.pop(call_id, None)
+        call = self._calls.get(call_id)
         prediction = self._run.state.predict([each.member for each in members]) if call is None else call.prediction
         values: JSONObject = {}
         for each in members:
@@ -130,12 +133,24 @@ class Predictor:
             prediction.confirm(values)
         else:
             prediction.take_back()
+        self._calls.pop(call_id, None)
 
     def fail(self, call_id: str) -> None:
         """The tool did not do what was asked: what it predicted is taken back."""
         call = self._calls.pop(call_id, None)
         if call is not None:
             call.prediction.take_back()
+
+
+def is_stage(value: JSON, shown: JSON) -> bool:
+    """Whether a prediction that has come to `shown` may have been `value` on its way: it only grows."""
+    if isinstance(value, dict) and isinstance(shown, dict):
+        return all(name in shown and is_stage(member, shown[name]) for name, member in value.items())
+    if isinstance(value, list) and isinstance(shown, list):
+        return len(value) <= len(shown) and all(map(is_stage, value, shown))
+    if isinstance(value, str) and isinstance(shown, str):
+        return shown.startswith(value)
+    return identical(value, shown)
 
 
 class _PredictingCall:

@@ -1,7 +1,8 @@
 """What the server itself knows of a thread between its runs: never taken from the client, so never to be forged.
 
-A record holds the turn that waits for answers, the answers that were carried out, standing approvals, and the members
-of the state that are the server's own. Stores compare and set: who saves a record must have seen the last one.
+A record holds the turn that waits for answers, the answers that were carried out, standing approvals, the members of
+the state that are the server's own, what a cut-off run had shown, and the saved session. Stores compare and set: who
+saves a record must have seen the last one.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ class ThreadRecord:
     always: frozenset[str] = frozenset()
     owned: JSONObject = field(default_factory=dict)
     shown: Mapping[str, Shown] = field(default_factory=dict)
+    session: JSONObject = field(default_factory=dict)
 
 
 class ThreadStore(Protocol):

@@ -2,7 +2,7 @@
 
 from accord.producer.draft import DraftArray, DraftObject
 from accord.producer.emitters import Activity, Reasoning, Step, Subagent, TextMessage, ToolCallItem
-from accord.producer.incoming import receive_input
+from accord.producer.incoming import ChoosyProducer, check_input, receive_input
 from accord.producer.outlet import Outlet, OutletOverflow
 from accord.producer.plain import plain
 from accord.producer.run import Producer, Run, drive
@@ -11,6 +11,7 @@ from accord.producer.typed import TypedState
 
 __all__ = [
     "Activity",
+    "ChoosyProducer",
     "DraftArray",
     "DraftObject",
     "Outlet",
@@ -26,6 +27,7 @@ __all__ = [
     "TextMessage",
     "ToolCallItem",
     "TypedState",
+    "check_input",
     "drive",
     "plain",
     "receive_input",

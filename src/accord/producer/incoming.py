@@ -6,6 +6,8 @@ nothing is streamed then.
 
 from __future__ import annotations
 
+from typing import Protocol, runtime_checkable
+
 from accord.consumer import OnDeviation, admit_input
 from accord.errors import EncodingError, InputRejected, ProtocolViolation
 from accord.protocol import MAX_DEPTH, RunAgentInput, check_json
@@ -25,3 +27,18 @@ def receive_input(data: bytes, *, max_depth: int = MAX_DEPTH, on_deviation: OnDe
         except EncodingError as error:
             raise InputRejected(str(error), path=path) from None
     return run_input
+
+
+@runtime_checkable
+class ChoosyProducer(Protocol):
+    """A producer that can tell before a run starts that an input is not for it."""
+
+    def check_input(self, run_input: RunAgentInput) -> None:
+        """Raises `InputRejected` naming the path of what is wrong."""
+        ...
+
+
+def check_input(producer: object, run_input: RunAgentInput) -> None:
+    """Lets a producer that cares refuse `run_input`, by `InputRejected`, while nothing has been streamed."""
+    if isinstance(producer, ChoosyProducer):
+        producer.check_input(run_input)

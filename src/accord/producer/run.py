@@ -327,7 +327,7 @@ class Run:
             else:
                 self._close(RunFinishedCancelledOutcome())
         except OutletOverflow:
-            _logger.warning("run %s: the reader is too far behind to be told how it ended", self.run_id)
+            _logger.warning("run %r: the reader is too far behind to be told how it ended", self.run_id)
         return isinstance(error, Exception)
 
     def _finish(self) -> None:
@@ -364,7 +364,7 @@ class Run:
                 message, code = "The reader fell too far behind.", "reader_too_slow"
             elif isinstance(error, AccordError):
                 code = "invalid_event" if isinstance(error, ProtocolViolation | EncodingError) else "agent_error"
-            _logger.error("run %s failed", self.run_id, exc_info=error)
+            _logger.error("run %r failed", self.run_id, exc_info=error)
         self._close_items()
         self.emit(RunErrorEvent(message=message, code=code, usage=self._usage_entries()))
 

@@ -8,12 +8,14 @@ encoded before anything is committed.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from accord.errors import PatchError
 from accord.producer.draft import DraftArray, DraftObject, draft_of, finished
+from accord.producer.merge import merge
 from accord.producer.plain import plain
 from accord.producer.typed import TypedState
 from accord.protocol import JSON, JSONObject, StateDeltaEvent, StateSnapshotEvent, encode, read_operation
@@ -53,6 +55,8 @@ class StateChannel:
         self._private: frozenset[str] = frozenset()
         self._predictions: list[Prediction] = []
         self._differs = False
+        self._editing = threading.RLock()
+        self._thread = threading.get_ident()
 
     @property
     def value(self) -> JSON:
@@ -97,15 +101,20 @@ class StateChannel:
     def edit(self) -> Iterator[Any]:
         """A draft of the committed state to change in place; what changed is committed when the block ends.
 
-        Only what is touched is copied. Changes that others committed meanwhile are kept: the draft's changes are put
-        on top of them, and `PatchError` is raised when they no longer fit. An exception commits nothing.
+        Only what is touched is copied. Changes that others committed meanwhile are kept beside the draft's, as `merge`
+        does it; what both have changed raises `PatchError`. An exception commits nothing. Blocks in threads of their
+        own come one after the other.
         """
-        base = self._held
-        draft = draft_of(base)
-        if not isinstance(draft, DraftObject | DraftArray):
-            raise TypeError(f"only an object or an array can be edited, not {base!r}; use set")
-        yield draft
-        self.patch(diff(base, finished(draft, plain)))
+        elsewhere = threading.get_ident() != self._thread  # where it waits for nobody, since all would wait with it
+        with self._editing if elsewhere else nullcontext():
+            base = self._held
+            draft = draft_of(base)
+            if not isinstance(draft, DraftObject | DraftArray):
+                raise TypeError(f"only an object or an array can be edited, not {base!r}; use set")
+            yield draft
+            ours = finished(draft, plain)
+            with self._run.lock:
+                self.patch(diff(self._held, merge(base, ours, self._held)))
 
     def patch(self, operations: Sequence[Any]) -> None:
         """Commits RFC 6902 operations on the committed state, all or none; raises `PatchError`."""

@@ -1,0 +1,5 @@
+"""Serving any producer over HTTP, as an ASGI application."""
+
+from accord.hosting.endpoint import AGUIEndpoint
+
+__all__ = ["AGUIEndpoint"]

@@ -1,0 +1,117 @@
+"""What a request must be to become a run (rules section 9: rejected before the start is an HTTP error, no stream).
+
+The head of the request is judged before any of its body is read, and the body is never held beyond its limit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from accord.consumer import OnDeviation
+from accord.errors import InputRejected, ProtocolViolation
+from accord.hosting.asgi import Receive, Scope, Send, header
+from accord.producer import Producer, check_input, receive_input
+from accord.protocol import RunAgentInput
+from accord.protocol.codec import decode_json
+from accord.wire import JSON_MEDIA_TYPE, media_type
+
+
+class Refusal(Exception):
+    """A request that does not become a run, and the answer to it."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        path: str | None = None,
+        headers: tuple[tuple[bytes, bytes], ...] = (),
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.headers = headers
+        error = {"code": code, "message": message}
+        if path is not None:
+            error["path"] = path
+        self.body = json.dumps({"error": error}).encode()
+
+    async def answer(self, send: Send) -> None:
+        """Sends `{"error": {"code", "message"}}`, with a `path` where a place in the input is wrong."""
+        headers = [
+            (b"content-type", JSON_MEDIA_TYPE.encode()),
+            (b"content-length", str(len(self.body)).encode()),
+            *self.headers,
+        ]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": self.body})
+
+
+class Disconnected(Exception):
+    """The client left before its request was whole."""
+
+
+def check_head(scope: Scope, *, max_body_bytes: int) -> None:
+    """Refuses what the request line and headers already show to be wrong.
+
+    A request that names no content type is refused as well: a browser sends such a one to any host unasked, while
+    `application/json` makes it ask first whether this origin may.
+    """
+    if scope["method"] != "POST":
+        raise Refusal(405, "method_not_allowed", "a run is started with POST", headers=((b"allow", b"POST"),))
+    given = media_type(header(scope, b"content-type"))
+    if given != JSON_MEDIA_TYPE:
+        message = f"the body must be {JSON_MEDIA_TYPE}, not {given or 'of an unnamed type'}"
+        raise Refusal(415, "unsupported_media_type", message, headers=((b"accept", JSON_MEDIA_TYPE.encode()),))
+    coding = (header(scope, b"content-encoding") or "identity").strip().lower()
+    if coding != "identity":
+        message = f"the body must not be compressed, and is {coding}"
+        raise Refusal(415, "unsupported_content_encoding", message, headers=((b"accept-encoding", b"identity"),))
+    length = header(scope, b"content-length") or ""
+    if length.isascii() and length.isdigit() and int(length[:20]) > max_body_bytes:
+        raise _too_large(max_body_bytes)
+
+
+async def read_body(receive: Receive, *, max_body_bytes: int, body_timeout: float | None) -> bytes:
+    """The whole body; refused as soon as it outgrows its limit or its time (seconds)."""
+    body = bytearray()
+    try:
+        async with asyncio.timeout(body_timeout):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise Disconnected
+                body += message.get("body", b"")
+                if len(body) > max_body_bytes:
+                    raise _too_large(max_body_bytes)
+                if not message.get("more_body", False):
+                    return bytes(body)
+    except TimeoutError:
+        detail = f"the body did not come within {body_timeout:g} seconds (body_timeout)"
+        raise Refusal(408, "body_timeout", detail) from None
+
+
+def read_input(body: bytes, producer: Producer, *, max_depth: int, on_deviation: OnDeviation | None) -> RunAgentInput:
+    """The run input that the body is: 400 for what is not JSON, 422 with the place for what is malformed, or what the
+    producer does not take."""
+    try:
+        run_input = receive_input(body, max_depth=max_depth, on_deviation=on_deviation)
+        check_input(producer, run_input)
+        return run_input
+    except InputRejected as rejected:
+        if _is_json(body, max_depth):
+            raise Refusal(422, "invalid_input", str(rejected), path=rejected.path) from None
+        raise Refusal(400, "invalid_json", str(rejected)) from None
+
+
+def _is_json(body: bytes, max_depth: int) -> bool:
+    try:
+        decode_json(body, max_depth=max_depth)
+    except ProtocolViolation as violation:
+        return violation.rule not in ("json", "encoding")
+    return True
+
+
+def _too_large(max_body_bytes: int) -> Refusal:
+    return Refusal(413, "body_too_large", f"the body is larger than {max_body_bytes} bytes (max_body_bytes)")

@@ -1,0 +1,206 @@
+"""The operations that make one JSON value of another (RFC 6902), few and small.
+
+`apply_patch(old, diff(old, new))` is `new` with its types kept. Parts that are the same object cost nothing. The
+result is never larger on the wire than a `replace` of the whole document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from accord.errors import EncodingError
+from accord.protocol import JSON, JSONObject
+from accord.state.equality import identical
+from accord.state.patch import MAX_OPERATIONS
+from accord.state.pointer import MAX_POINTER_LENGTH, escape_token
+from accord.state.sequence import Alignment, content_keys, id_keys
+from accord.state.size import json_size
+
+MAX_DEPTH = 64
+"""How deep the comparison goes by default; what differs further down is replaced as a whole from there."""
+
+_MAX_STEP = 256
+_ABSENT: Any = object()
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def diff(
+    old: JSON,
+    new: JSON,
+    *,
+    max_depth: int = MAX_DEPTH,
+    max_operations: int = MAX_OPERATIONS,
+    max_pointer_length: int = MAX_POINTER_LENGTH,
+) -> list[JSONObject]:
+    """Operations (`{"op", "path", "value" or "from"}`) that turn `old` into `new`; none when they are the same.
+
+    Types count: `1`, `1.0` and `true` are three values; the order of an object's members does not. Lists are compared
+    from both ends; in between, elements are known by an id-like member (`sequence.ID_MEMBERS`) or by content, so that
+    one that moved is moved. Values in the result are the objects in `new`, not copies.
+
+    Never more than `max_operations`, no pointer longer than `max_pointer_length`: a container that would take more is
+    replaced. Raises `EncodingError` for a member name that is not a string.
+    """
+    comparison = _Comparison(max_depth, max_operations, max_pointer_length)
+    cost = comparison.compare(old, new, "", 0)
+    operations = comparison.operations
+    if operations and (len(operations) > max_operations or comparison.dearer_than_whole(cost, "", new)):
+        return [{"op": "replace", "path": "", "value": new}]
+    return operations
+
+
+class _Comparison:
+    """Collects operations; each method returns what its operations cost, in bytes of compact JSON."""
+
+    def __init__(self, max_depth: int, max_operations: int, max_pointer_length: int) -> None:
+        self.operations: list[JSONObject] = []
+        self._max_depth = max_depth
+        self._max_operations = max_operations
+        self._max_pointer_length = max_pointer_length
+
+    def compare(self, old: JSON, new: JSON, path: str, depth: int) -> int:
+        if old is new:
+            return 0
+        kind = type(old)
+        if kind is not type(new) or (kind is not dict and kind is not list) or depth >= self._max_depth:
+            return 0 if identical(old, new) else self._put("replace", path, new)
+        mark = len(self.operations)
+        try:
+            cost = (self._objects if kind is dict else self._lists)(old, new, path, depth + 1)
+        except _Unsuitable:
+            cost = -1
+        if cost < 0 or (len(self.operations) - mark > 1 and self.dearer_than_whole(cost, path, new)):
+            del self.operations[mark:]
+            return self._put("replace", path, new)
+        return cost
+
+    def dearer_than_whole(self, cost: int, path: str, new: JSON) -> bool:
+        """Whether operations of `cost` bytes are more than a `replace` of the whole value at `path`."""
+        around = _size("replace", path) + len(',"value":')
+        return cost > around + json_size(new, cost - around)
+
+    def _objects(self, old: JSONObject, new: JSONObject, path: str, depth: int) -> int:
+        cost = 0
+        mark = len(self.operations)
+        for key in old:
+            if key not in new:
+                cost += self._put("remove", self._member(path, key))
+        for key, value in new.items():
+            other = old.get(key, _ABSENT)
+            if other is value:
+                continue
+            if other is _ABSENT:
+                cost += self._put("add", self._member(path, key), value)
+            else:
+                cost += self.compare(other, value, self._member(path, key), depth)
+            self._check_count(len(self.operations) - mark)
+        return cost
+
+    def _lists(self, old: list[JSON], new: list[JSON], path: str, depth: int) -> int:
+        start = 0 if len(old) == len(new) == 1 else _common_start(old, new)
+        old_end, new_end = len(old), len(new)
+        if old_end - start != 1 or new_end - start != 1:
+            tail = _common_start(old[start:][::-1], new[start:][::-1])
+            old_end, new_end = old_end - tail, new_end - tail
+        olds, news = old[start:old_end], new[start:new_end]
+        if len(olds) == 1 and len(news) == 1:
+            return self.compare(olds[0], news[0], f"{path}/{start}", depth)
+        if olds and news:
+            return self._realign(olds, news, path, start, depth)
+        self._check_count(len(olds) + len(news))
+        cost = 0
+        for index in range(old_end - 1, new_end - 1, -1):
+            cost += self._put("remove", f"{path}/{index}")
+        for index, value in enumerate(news, start):
+            cost += self._put("add", f"{path}/{index}", value)
+        return cost
+
+    def _realign(self, olds: list[JSON], news: list[JSON], path: str, start: int, depth: int) -> int:
+        ids = id_keys(olds, news)
+        alignment = Alignment(*(ids or (content_keys(olds), content_keys(news))))
+        removed, added, moves = alignment.removed(), alignment.added(), alignment.moves()
+        self._check_count(len(removed) + len(added) + len(moves))
+        mark = len(self.operations)
+        cost = 0
+        for index in removed:
+            cost += self._put("remove", f"{path}/{start + index}")
+        for source, target in moves:
+            origin = f"{path}/{start + source}"
+            cost += self._put("move", f"{path}/{start + target}", source=origin)
+        for index in added:
+            cost += self._put("add", f"{path}/{start + index}", news[index])
+        for index in alignment.paired if ids is None else range(len(news)):
+            old_index = alignment.kept[index]
+            if old_index >= 0:
+                cost += self.compare(olds[old_index], news[index], f"{path}/{start + index}", depth)
+                self._check_count(len(self.operations) - mark)
+        return cost
+
+    def _member(self, path: str, name: Any) -> str:
+        if not isinstance(name, str):
+            raise EncodingError(f"a member name must be a string, not {type(name).__name__}", path=path)
+        return f"{path}/{escape_token(name)}"
+
+    def _put(self, op: str, path: str, value: JSON = _ABSENT, *, source: str | None = None) -> int:
+        if max(len(path), len(source or "")) > self._max_pointer_length:
+            raise _Unsuitable
+        operation: JSONObject = {"op": op, "path": path}
+        cost = _size(op, path)
+        if source is not None:
+            operation["from"] = source
+            cost += len(',"from":') + json_size(source)
+        elif value is not _ABSENT:
+            operation["value"] = value
+            cost += len(',"value":') + json_size(value)
+        self.operations.append(operation)
+        return cost
+
+    def _check_count(self, count: int) -> None:
+        if count > self._max_operations:
+            raise _Unsuitable
+
+
+class _Unsuitable(Exception):
+    """A container cannot be changed in steps within the limits; it has to be replaced."""
+
+
+def _size(op: str, path: str) -> int:
+    """Bytes of an operation without its value or source, and of the comma that follows it in the list."""
+    return len('{"op":"","path":},') + len(op) + json_size(path)
+
+
+def _common_start(old: Sequence[JSON], new: Sequence[JSON]) -> int:
+    """How many elements at the start of both lists are the same.
+
+    Equal copies are compared as bytes, more and more of them at a time while that succeeds.
+    """
+    length = min(len(old), len(new))
+    index, step = 0, 1
+    while index < length:
+        if old[index] is new[index]:
+            index += 1
+            continue
+        step = min(step, length - index)
+        if step > 1:
+            if _same_bytes(old[index : index + step], new[index : index + step]):
+                index += step
+                step = min(2 * step, _MAX_STEP)
+            else:
+                step //= 2
+        elif identical(old[index], new[index]):
+            index += 1
+            step = 2
+        else:
+            break
+    return index
+
+
+def _same_bytes(old: Sequence[JSON], new: Sequence[JSON]) -> bool:
+    """Whether both are certainly the same: MessagePack keeps types, signs and the order of members apart."""
+    try:
+        return _encode(old) == _encode(new)
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
+        return False

@@ -1,0 +1,217 @@
+"""A JSON document under edit: containers made here change in place, all others are copied on the way to the change.
+
+The copies are *owned* until someone else sees them (`release`), so that a run of edits nobody looks at copies each
+container once. Every edit is logged before the next, so a refused patch can be taken back.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+from accord.state.equality import json_equal
+from accord.state.pointer import array_index, insertion_index, shorten
+
+Tokens: TypeAlias = tuple[str, ...]
+Container: TypeAlias = dict[str, Any] | list[Any]
+
+_ABSENT: Any = object()
+
+# The log holds one tuple an edit: what was done, to which container, under which key, and what was there before.
+_ROOT: Final = 0
+_SET: Final = 1
+_INSERTED: Final = 2
+_REMOVED: Final = 3
+
+
+class Refused(Exception):
+    """An edit that RFC 6902 does not allow on this document; the text is the reason."""
+
+
+class Editor:
+    """The six operations of RFC 6902 section 4 on one document.
+
+    `owned` maps the id of each container made here to the container itself, which keeps the id from being reused.
+    Three things keep it exact: every owned container hangs in the document below owned ones only; a subtree that a
+    `copy` shares between two places is owned by neither; what leaves the document leaves `owned` as well.
+    Giving up a subtree costs no more than making it did.
+    """
+
+    __slots__ = ("_dropped", "_edits", "_owned", "_root")
+
+    def __init__(self, root: Any) -> None:
+        self._root = root
+        self._owned: dict[int, Container] = {}
+        self._edits: list[tuple[int, Any, Any, Any]] = []
+        self._dropped: list[Container] = []
+
+    def release(self) -> Any:
+        """The document, to be handed out: nothing in it is changed in place from here on."""
+        if self._owned:
+            self._owned = {}
+        return self._root
+
+    def commit(self) -> None:
+        """Keep the edits made since the last `commit` or `roll_back`."""
+        self._edits.clear()
+        for value in self._dropped:
+            self._disown(value)
+        self._dropped.clear()
+
+    def roll_back(self) -> None:
+        """Take back the edits made since the last `commit` or `roll_back`.
+
+        The order of an object's members, which JSON gives no meaning, may end differently where one was removed.
+        """
+        for kind, container, key, old in reversed(self._edits):
+            if kind is _ROOT:
+                self._disown(self._root)
+                self._root = old
+            elif kind is _REMOVED:
+                if isinstance(container, list):
+                    container.insert(key, old)
+                else:
+                    container[key] = old
+            else:
+                self._disown(container[key])
+                if kind is _INSERTED:
+                    del container[key]
+                else:
+                    container[key] = old
+        self._edits.clear()
+        self._dropped.clear()
+
+    def add(self, tokens: Tokens, value: Any) -> None:
+        if not tokens:
+            self._set_root(value)
+            return
+        parent = self._own_parent(tokens)
+        key = tokens[-1]
+        if isinstance(parent, list):
+            index = insertion_index(key, len(parent))
+            parent.insert(index, value)
+            self._edits.append((_INSERTED, parent, index, None))
+        elif key in parent:
+            self._set(parent, key, value)
+        else:
+            parent[key] = value
+            self._edits.append((_INSERTED, parent, key, None))
+
+    def replace(self, tokens: Tokens, value: Any) -> None:
+        if not tokens:
+            self._set_root(value)
+            return
+        parent = self._own_parent(tokens)
+        key = tokens[-1]
+        if isinstance(parent, list):
+            self._set(parent, array_index(key, len(parent)), value)
+        elif key in parent:
+            self._set(parent, key, value)
+        else:
+            raise Refused(f"no member {shorten(key)} to replace")
+
+    def remove(self, tokens: Tokens) -> None:
+        self._drop(self._take(tokens))
+
+    def move(self, source: Tokens, target: Tokens) -> None:
+        if source == target:
+            self.look_up(source)
+        elif target[: len(source)] == source:
+            raise Refused("a value cannot be moved into itself")
+        else:
+            self.add(target, self._take(source))
+
+    def copy(self, source: Tokens, target: Tokens) -> None:
+        value = self.look_up(source)
+        self._disown(value)
+        self.add(target, value)
+
+    def test(self, tokens: Tokens, value: Any) -> None:
+        if not json_equal(self.look_up(tokens), value):
+            raise Refused("the value there is not the one tested for")
+
+    def look_up(self, tokens: Tokens) -> Any:
+        """The value at `tokens`, not to be changed."""
+        node = self._root
+        for token in tokens:
+            node = _child(node, token)[1]
+        return node
+
+    def _own_parent(self, tokens: Tokens) -> Container:
+        """The container that holds the last token, owned like every container on the way to it.
+
+        Copying is not logged: a copy is equal to what it was made from.
+        """
+        owned = self._owned
+        node = self._root
+        if id(node) not in owned:
+            node = self._root = self._copy_of(node, tokens[0])
+        for position in range(len(tokens) - 1):
+            key, child = _child(node, tokens[position])
+            if id(child) not in owned:
+                child = node[key] = self._copy_of(child, tokens[position + 1])
+            node = child
+        return node  # type: ignore[no-any-return]
+
+    def _copy_of(self, value: Any, token: str) -> Container:
+        copy: Container
+        if isinstance(value, dict):
+            copy = dict(value)
+        elif isinstance(value, list):
+            copy = value[:]
+        else:
+            raise Refused(f"nothing can lie at {shorten(token)}, below a {_name(value)}")
+        self._owned[id(copy)] = copy
+        return copy
+
+    def _take(self, tokens: Tokens) -> Any:
+        if not tokens:
+            raise Refused("the whole document cannot be removed")
+        parent = self._own_parent(tokens)
+        key, value = _child(parent, tokens[-1])
+        del parent[key]
+        self._edits.append((_REMOVED, parent, key, value))
+        return value
+
+    def _set(self, container: Any, key: str | int, value: Any) -> None:
+        old = container[key]
+        container[key] = value
+        self._edits.append((_SET, container, key, old))
+        self._drop(old)
+
+    def _set_root(self, value: Any) -> None:
+        self._edits.append((_ROOT, None, None, self._root))
+        self._drop(self._root)
+        self._root = value
+
+    def _drop(self, value: Any) -> None:
+        """Note that `value` is gone for good; its containers are given up when the patch is kept."""
+        if id(value) in self._owned:
+            self._dropped.append(value)
+
+    def _disown(self, value: Any) -> None:
+        values = [value]
+        while values:
+            node = self._owned.pop(id(values.pop()), None)
+            if node is not None:
+                values.extend(node.values() if isinstance(node, dict) else node)
+
+
+def _child(node: Any, token: str) -> tuple[Any, Any]:
+    """The key of `token` in `node` and the value it holds."""
+    if isinstance(node, dict):
+        value = node.get(token, _ABSENT)
+        if value is _ABSENT:
+            raise Refused(f"no member {shorten(token)}")
+        return token, value
+    if isinstance(node, list):
+        index = array_index(token, len(node))
+        return index, node[index]
+    raise Refused(f"nothing can lie at {shorten(token)}, below a {_name(node)}")
+
+
+def _name(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    return "string" if isinstance(value, str) else "number"

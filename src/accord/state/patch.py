@@ -1,0 +1,154 @@
+"""JSON Patch (RFC 6902): a list of operations applied to a document, all of them or none.
+
+The document given is never changed: containers on a touched path are copied, everything else is shared with the
+result. What a hostile patch could make grow (operations, pointers, copies) has a limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from accord.errors import PatchError
+from accord.protocol import (
+    JSON,
+    AddOperation,
+    CopyOperation,
+    JsonPatchOperation,
+    MoveOperation,
+    RemoveOperation,
+    ReplaceOperation,
+    TestOperation,
+)
+from accord.state.editing import Editor, Refused
+from accord.state.pointer import MAX_POINTER_LENGTH, PointerError, parse_pointer, shorten
+from accord.state.size import json_size
+
+Operation: TypeAlias = Mapping[str, JSON] | JsonPatchOperation
+"""An operation in its wire form (`{"op", "path", ...}`) or as the protocol's struct."""
+
+MAX_OPERATIONS = 10_000
+"""Default limit of one patch: each operation may shift a whole array, so their number has to be bounded."""
+
+MAX_COPIED_BYTES = 4_194_304
+"""Default limit of what the `copy` operations of one patch may add, in bytes of compact JSON: doubling a document
+forty times is forty short operations."""
+
+_STRUCTS: dict[type[Any], str] = {
+    AddOperation: "add",
+    RemoveOperation: "remove",
+    ReplaceOperation: "replace",
+    MoveOperation: "move",
+    CopyOperation: "copy",
+    TestOperation: "test",
+}
+_WITH_VALUE = frozenset({"add", "replace", "test"})
+_WITH_SOURCE = frozenset({"move", "copy"})
+
+
+def apply_patch(
+    document: JSON,
+    operations: Sequence[Operation],
+    *,
+    max_operations: int = MAX_OPERATIONS,
+    max_pointer_length: int = MAX_POINTER_LENGTH,
+    max_copied_bytes: int = MAX_COPIED_BYTES,
+) -> JSON:
+    """The document that `operations` make of `document`, which itself stays as it is.
+
+    The values of the operations become part of the result as they are, without a copy. `test` compares as RFC 6902
+    section 4.6 says: numbers by value (`1` is `1.0`, and is not `true`), objects without regard to member order.
+
+    Raises `PatchError` with the index of the operation that is malformed, does not apply or passes a limit.
+    """
+    editor = Editor(document)
+    apply_operations(
+        editor,
+        operations,
+        max_operations=max_operations,
+        max_pointer_length=max_pointer_length,
+        max_copied_bytes=max_copied_bytes,
+    )
+    return editor.release()
+
+
+def apply_operations(
+    editor: Editor,
+    operations: Sequence[Operation],
+    *,
+    max_operations: int,
+    max_pointer_length: int,
+    max_copied_bytes: int,
+) -> None:
+    """Apply `operations` to the document under edit, or raise `PatchError` and leave it as it was."""
+    if type(operations) is not list and (isinstance(operations, str | bytes) or not isinstance(operations, Sequence)):
+        raise PatchError("a patch is a list of operations", index=0)
+    if len(operations) > max_operations:
+        raise PatchError(
+            f"the patch has {len(operations)} operations (limit max_operations={max_operations})",
+            index=max_operations,
+        )
+    index = -1
+    path: Any = ""
+    left_to_copy = max_copied_bytes
+    try:
+        for operation in operations:
+            index += 1
+            path = ""
+            name, path, source, value = _read(operation)
+            tokens = parse_pointer(path, max_pointer_length=max_pointer_length)
+            if name == "replace":
+                editor.replace(tokens, value)
+            elif name == "add":
+                editor.add(tokens, value)
+            elif name == "remove":
+                editor.remove(tokens)
+            elif name == "test":
+                editor.test(tokens, value)
+            else:
+                source_tokens = parse_pointer(source, max_pointer_length=max_pointer_length)
+                if name == "move":
+                    editor.move(source_tokens, tokens)
+                    continue
+                left_to_copy -= json_size(editor.look_up(source_tokens), left_to_copy + 1)
+                if left_to_copy < 0:
+                    raise Refused(f"copies add too much (limit max_copied_bytes={max_copied_bytes})")
+                editor.copy(source_tokens, tokens)
+    except (Refused, PointerError) as refusal:
+        editor.roll_back()
+        raise PatchError(str(refusal), index=index, path=path if isinstance(path, str) else "") from None
+    except BaseException:
+        editor.roll_back()
+        raise
+    editor.commit()
+
+
+def _read(operation: Operation) -> tuple[str, Any, Any, JSON]:
+    """Name, path, source path and value of an operation, in whichever form it comes."""
+    name = _STRUCTS.get(type(operation))
+    if name is None:
+        return _read_mapping(operation)
+    return (
+        name,
+        operation.path,  # type: ignore[union-attr]
+        operation.from_ if name in _WITH_SOURCE else None,  # type: ignore[union-attr]
+        operation.value if name in _WITH_VALUE else None,  # type: ignore[union-attr]
+    )
+
+
+def _read_mapping(operation: Any) -> tuple[str, Any, Any, JSON]:
+    if type(operation) is not dict and not isinstance(operation, Mapping):
+        raise Refused(f"an operation is an object, not {type(operation).__name__}")
+    try:
+        name = operation["op"]
+        if name in _WITH_VALUE:
+            return name, operation["path"], None, operation["value"]
+        if name in _WITH_SOURCE:
+            return name, operation["path"], operation["from"], None
+        if name == "remove":
+            return name, operation["path"], None, None
+    except KeyError as error:
+        raise Refused(f"the member {error} is missing") from None
+    except TypeError:
+        raise Refused("the member 'op' is not a string") from None
+    raise Refused(f"there is no operation {shorten(str(name))}")

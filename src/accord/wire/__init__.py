@@ -1,0 +1,25 @@
+"""Bytes to and from raw events: the wires of AG-UI and the choice between them. Readers decode; they judge nothing."""
+
+from __future__ import annotations
+
+from accord.wire.negotiation import JSON_MEDIA_TYPE, PROTOBUF_MEDIA_TYPE, admits_protobuf, media_type
+from accord.wire.protobuf_decode import decode_protobuf
+from accord.wire.protobuf_encode import encode_protobuf, frame
+from accord.wire.protobuf_reader import ProtobufReader
+from accord.wire.sse import MAX_FRAME_BYTES, SSE_MEDIA_TYPE, SSEReader, comment, encode_frame
+
+__all__ = [
+    "JSON_MEDIA_TYPE",
+    "MAX_FRAME_BYTES",
+    "PROTOBUF_MEDIA_TYPE",
+    "SSE_MEDIA_TYPE",
+    "ProtobufReader",
+    "SSEReader",
+    "admits_protobuf",
+    "comment",
+    "decode_protobuf",
+    "encode_frame",
+    "encode_protobuf",
+    "frame",
+    "media_type",
+]

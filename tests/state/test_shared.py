@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+import copy
+import tracemalloc
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from accord.errors import PatchError
+from accord.state import SharedValue, apply_patch, identical
+from state.values import json_values, lines_run
+
+PATHS = ["", "/a", "/b", "/a/b", "/a/0", "/0", "/-", "/a/-", "/1", "/b/a/0", "/a/b/a", "/0/a"]
+
+paths = st.sampled_from(PATHS)
+operations = st.one_of(
+    st.builds(
+        lambda op, path, value: {"op": op, "path": path, "value": value},
+        st.sampled_from(["add", "add", "add", "replace", "test"]),
+        paths,
+        json_values(6),
+    ),
+    st.builds(lambda path: {"op": "remove", "path": path}, paths),
+    st.builds(
+        lambda op, source, path: {"op": op, "from": source, "path": path},
+        st.sampled_from(["move", "copy", "copy"]),
+        paths,
+        paths,
+    ),
+)
+
+
+class SharedAndPlain(RuleBasedStateMachine):
+    """`SharedValue` beside `apply_patch`; everything either of them was given or gave is watched for changes."""
+
+    @initialize(value=st.dictionaries(st.sampled_from(["a", "b"]), json_values(6)) | json_values(6))
+    def start(self, value: Any) -> None:
+        self.seen: list[tuple[Any, Any]] = []
+        self.watch(value)
+        self.shared = SharedValue(value)
+        self.plain = copy.deepcopy(value)
+
+    def watch(self, value: Any) -> None:
+        self.seen.append((value, copy.deepcopy(value)))
+
+    @rule(patch=st.lists(operations, max_size=4))
+    def apply(self, patch: list[dict[str, Any]]) -> None:
+        self.watch(patch)
+        refusal = ""
+        try:
+            self.plain = apply_patch(self.plain, copy.deepcopy(patch))
+        except PatchError as error:
+            refusal = str(error)
+        if refusal:
+            with pytest.raises(PatchError) as caught:
+                self.shared.apply(patch)
+            assert str(caught.value) == refusal
+        else:
+            self.shared.apply(patch)
+
+    @rule()
+    def read(self) -> None:
+        value = self.shared.value
+        assert identical(value, self.plain)
+        self.watch(value)
+
+    @rule(value=json_values(4))
+    def replace(self, value: Any) -> None:
+        self.watch(value)
+        self.shared.replace(value)
+        self.plain = copy.deepcopy(value)
+
+    @invariant()
+    def nothing_seen_has_changed(self) -> None:
+        for value, before in self.seen:
+            assert identical(value, before)
+
+    def teardown(self) -> None:
+        if hasattr(self, "shared"):
+            assert identical(self.shared.value, self.plain)
+
+
+TestSharedAndPlain = SharedAndPlain.TestCase
+TestSharedAndPlain.settings = settings(max_examples=120, stateful_step_count=12, deadline=None)
+
+
+def test_a_value_that_was_read_stays() -> None:
+    given_value = {"a": {"b": [1]}}
+    shared = SharedValue(given_value)
+    shared.apply([{"op": "add", "path": "/a/b/-", "value": 2}])
+    first = shared.value
+    shared.apply([{"op": "add", "path": "/a/b/-", "value": 3}])
+    second = shared.value
+    assert given_value == {"a": {"b": [1]}}
+    assert first == {"a": {"b": [1, 2]}}
+    assert second == {"a": {"b": [1, 2, 3]}}
+    assert shared.value is second
+
+
+def test_unread_containers_are_changed_in_place() -> None:
+    shared = SharedValue({"wide": {str(number): number for number in range(20_000)}, "list": list(range(20_000))})
+
+    def patch(number: int) -> list[dict[str, Any]]:
+        return [
+            {"op": "replace", "path": f"/wide/{number}", "value": "x"},
+            {"op": "remove", "path": f"/wide/{number + 10_000}"},
+            {"op": "add", "path": "/list/-", "value": "x"},
+        ]
+
+    def peak(numbers: range, *, reading: bool = False) -> int:
+        tracemalloc.start()
+        try:
+            for number in numbers:
+                shared.apply(patch(number))
+                if reading:
+                    shared.value  # noqa: B018
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    copied_once = peak(range(1))
+    assert copied_once > 400_000
+    assert peak(range(1, 50)) < copied_once / 10
+    assert peak(range(50, 53), reading=True) > 400_000
+
+
+def test_two_thousand_deltas_cost_the_same_on_ten_times_the_state() -> None:
+    def work(steps: int) -> int:
+        shared = SharedValue({"steps": [{"id": n, "text": "x" * 40, "status": "new"} for n in range(steps)], "n": 0})
+        patches: list[list[dict[str, Any]]] = [
+            [
+                {"op": "replace", "path": f"/steps/{number % 500}/status", "value": "done"},
+                {"op": "replace", "path": "/n", "value": number},
+            ]
+            for number in range(2_000)
+        ]
+
+        def run() -> None:
+            for patch in patches:
+                shared.apply(patch)
+
+        return lines_run(run)
+
+    small = work(700)
+    assert work(7_000) <= small
+
+
+def test_a_refused_patch_costs_no_second_copy() -> None:
+    shared = SharedValue({str(number): number for number in range(20_000)})
+    refused: list[dict[str, Any]] = [{"op": "add", "path": "/x", "value": 1}, {"op": "remove", "path": "/missing"}]
+    with pytest.raises(PatchError):
+        shared.apply(refused)
+    tracemalloc.start()
+    try:
+        for _ in range(20):
+            with pytest.raises(PatchError):
+                shared.apply(refused)
+        assert tracemalloc.get_traced_memory()[1] < 100_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_what_leaves_the_document_is_let_go() -> None:
+    shared = SharedValue({"a": {}})
+    tracemalloc.start()
+    try:
+        for number in range(400):
+            big = {"x": {"y": ["z" * 100] * 200}}
+            shared.apply([{"op": "add", "path": "/a", "value": big}])
+            shared.apply([{"op": "add", "path": "/a/x/y/-", "value": number}])
+            with pytest.raises(PatchError):
+                shared.apply(
+                    [
+                        {"op": "add", "path": "/b", "value": big},
+                        {"op": "add", "path": "/b/x/y/-", "value": number},
+                        {"op": "remove", "path": "/c"},
+                    ]
+                )
+            with pytest.raises(PatchError):
+                shared.apply(
+                    [
+                        {"op": "replace", "path": "", "value": {"r": big}},
+                        {"op": "add", "path": "/r/x/y/-", "value": number},
+                        {"op": "remove", "path": "/c"},
+                    ]
+                )
+        assert tracemalloc.get_traced_memory()[0] < 100_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_edits_are_taken_back_last_first() -> None:
+    before: dict[str, Any] = {"list": [1, 2, 3], "a": 1, "b": {"c": [4]}}
+    shared = SharedValue(copy.deepcopy(before))
+    # Every container is the holder's own by now, and is changed in place.
+    touch = [("/list/0", 1), ("/b/c/0", 4)]
+    shared.apply([{"op": "replace", "path": path, "value": value} for path, value in touch])
+    with pytest.raises(PatchError):
+        shared.apply(
+            [
+                {"op": "add", "path": "/list/0", "value": 9},
+                {"op": "add", "path": "/list/-", "value": 8},
+                {"op": "remove", "path": "/list/1"},
+                {"op": "replace", "path": "/a", "value": 2},
+                {"op": "replace", "path": "/a", "value": 3},
+                {"op": "add", "path": "/n", "value": 1},
+                {"op": "remove", "path": "/n"},
+                {"op": "move", "from": "/b/c", "path": "/list/1"},
+                {"op": "copy", "from": "/list", "path": "/b/d"},
+                {"op": "replace", "path": "/list/1/0", "value": 5},
+                {"op": "replace", "path": "", "value": {"other": []}},
+                {"op": "add", "path": "/other/-", "value": 1},
+                {"op": "remove", "path": "/nothing"},
+            ]
+        )
+    assert shared.value == before
+
+
+@given(json_values(), st.lists(operations, max_size=5))
+def test_an_interruption_takes_the_patch_back(value: Any, patch: list[dict[str, Any]]) -> None:
+    class Stop(BaseException):
+        pass
+
+    class Interrupting(dict[str, Any]):
+        def __getitem__(self, key: str) -> Any:
+            raise Stop
+
+    shared = SharedValue(copy.deepcopy(value))
+    with pytest.raises((Stop, PatchError)):
+        shared.apply([*patch, Interrupting()])
+    assert identical(shared.value, value)
+
+
+def test_a_copy_shared_by_two_places_is_edited_in_one() -> None:
+    shared = SharedValue({"a": {"b": {"c": [1]}}})
+    shared.apply([{"op": "add", "path": "/a/b/c/-", "value": 2}])
+    shared.apply([{"op": "copy", "from": "/a", "path": "/d"}])
+    shared.apply([{"op": "add", "path": "/d/b/c/-", "value": 3}])
+    shared.apply([{"op": "move", "from": "/d/b", "path": "/e"}, {"op": "add", "path": "/e/c/-", "value": 4}])
+    shared.apply([{"op": "add", "path": "/a/b/c/-", "value": 5}])
+    assert shared.value == {"a": {"b": {"c": [1, 2, 5]}}, "d": {}, "e": {"c": [1, 2, 3, 4]}}
