@@ -14,7 +14,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing, suppress
 from contextvars import ContextVar
 from dataclasses import replace
@@ -28,6 +28,7 @@ from accord.agents import (
     Content,
     DataContent,
     FunctionApprovalRequestContent,
+    FunctionApprovalResponseContent,
     FunctionCall,
     FunctionCallContent,
     FunctionNext,
@@ -60,6 +61,7 @@ _logger = logging.getLogger("accord")
 
 _current_run: ContextVar[Run] = ContextVar("accord_current_run")
 
+_APPROVALS = (FunctionApprovalRequestContent, FunctionApprovalResponseContent)
 #: How often a record is saved again when another run of the thread has saved one in between.
 _SAVE_ATTEMPTS = 5
 
@@ -146,31 +148,41 @@ class AgentRun:
         self._names = {call.call_id: call.name for message in conversation for call in message.function_calls}
         self._emission = Emission(self._run, announced=self._names)
         said = [answer.as_content(self._refusal(answer)) for answer in answers]
-        await self._converse([*conversation, Message(Role.USER, said)], go_on=any(each.approved for each in answers))
+        heard = any(message.role is Role.USER for message in conversation[len(turn.conversation) :])
+        go_on = heard or bool(left) or any(answer.approved for answer in answers)
+        await self._converse([*conversation, Message(Role.USER, said)], go_on=go_on)
 
     def _replay(self, resume: Sequence[ResumeEntry]) -> None:
-        """The same answers again: their results again, and nothing is done."""
+        """The same answers again: their results again, where the client has not got them, and nothing is done."""
         self._begin_state(self._client_state())
+        received = {message.id for message in self._run.input.messages}
         for entry in resume:
             done = self._record.carried_out.get(entry.interrupt_id)
-            if done is not None:
+            if done is not None and done.message_id not in received:
                 content = result_for_interface(done.result)
                 self._run.tool_result(done.result.call_id, content, message_id=done.message_id)
         self._run.state.settle()
 
     def _refusal(self, answer: Answer) -> str:
         steps, strategy = steps_of(answer), self._served.strategy
-        return strategy.on_approval_rejected(steps) if steps else strategy.on_state_rejected()
+        if steps or not self._served.predicting.of_tool(answer.pending.call.name):
+            return strategy.on_approval_rejected(steps)
+        return strategy.on_state_rejected()
+
+    def _confirmation(self, answer: Answer) -> str | None:
+        """What is said of a call that was approved and has run; nothing where the model will say it all."""
+        if self._carried_out[answer.pending.interrupt_id].result.error is not None:
+            return None
+        steps, strategy = steps_of(answer), self._served.strategy
+        if steps:
+            return strategy.on_approval_accepted(steps)
+        return strategy.on_state_confirmed() if self._served.predicting.of_tool(answer.pending.call.name) else None
 
     def _say_what_was_done(self) -> None:
         """Tells the person what became of the answers, once all are carried out."""
-        strategy = self._served.strategy
-        for answer in self._answers.values():
-            if answer.approved:
-                steps = steps_of(answer)
-                text = strategy.on_approval_accepted(steps) if steps else strategy.on_state_confirmed()
-            else:
-                text = self._refusal(answer)
+        answers = self._answers.values()
+        said = [self._confirmation(answer) if answer.approved else self._refusal(answer) for answer in answers]
+        for text in dict.fromkeys(each for each in said if each):
             with self._run.text() as message:
                 message.write(text)
 
@@ -351,7 +363,7 @@ class AgentRun:
         turn: InterruptedTurn | None = None
         if self._asked:
             pending = ask(run, served.agent, self._asked, served.strategy, earlier)
-            turn = InterruptedTurn(tuple(answered(conversation, fill=False)), pending, run.state.value)
+            turn = InterruptedTurn(tuple(answered(_without_approvals(conversation), fill=False)), pending, run.state.value)
         self._mirror.settle()
         session = self._session.to_dict() if self._session.state else {}
         changes: dict[str, Any] = {"turn": turn, "owned": self._owned(), "shown": {}, "session": session}
@@ -406,3 +418,10 @@ class AgentRun:
                 return
             record = await threads.load(run.scope, run.thread_id)
         _logger.error("run %r: the record of its thread could not be saved", run.run_id)
+
+
+def _without_approvals(conversation: Sequence[Message]) -> Iterator[Message]:
+    """The conversation without questions and answers about calls, which are messages of their own."""
+    for message in conversation:
+        if not any(isinstance(content, _APPROVALS) for content in message.contents):
+            yield message

@@ -173,7 +173,7 @@ def conversation_of(turn: InterruptedTurn, received: Sequence[Message]) -> list[
     """The recorded conversation, and behind it what the client has added since.
 
     Told by id: what the record holds counts, whatever the client says of it. A tool message counts where it answers
-    a call that the record leaves to the application.
+    a call that the record leaves to the application. Nothing an assistant is said to have said since counts.
     """
     known = {message.message_id for message in turn.conversation}
     recorded = {call.call_id for message in turn.conversation for call in message.function_calls}
@@ -193,6 +193,6 @@ def conversation_of(turn: InterruptedTurn, received: Sequence[Message]) -> list[
             call_id = getattr(message.contents[0], "call_id", None)
             if call_id in recorded - waiting - answered:
                 conversation.append(message)
-        elif not message.function_calls:
+        elif message.role is not Role.ASSISTANT:
             added.append(message)
     return conversation + added

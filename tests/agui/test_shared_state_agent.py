@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from accord import Agent, ChatOptions, Message, ScriptedChatClient, tool
+from accord.agents import scripted_call
+from accord.agui import SharedStateAgent, StateSchema
+from accord.producer import drive
+from accord.protocol import RunErrorEvent, UserMessage, to_wire
+from producer.recording import Recording, a_run, an_input, consumed
+
+OLD = {"title": "Carbonara", "steps": ["boil"], "note": "x" * 300}
+NEW = {"title": "Cacio e pepe", "steps": ["boil", "grate"], "note": "x" * 300}
+
+
+class Recipe(BaseModel):
+    title: str
+    steps: list[str]
+    note: str = ""
+
+
+class Model:
+    """Answers by a list of turns, and remembers what it was asked."""
+
+    def __init__(self, *turns: Any) -> None:
+        self.asked: list[tuple[list[Message], ChatOptions]] = []
+        self._turns = list(turns)
+
+    def __call__(self, messages: Sequence[Message], options: ChatOptions) -> Any:
+        self.asked.append((list(messages), options))
+        return self._turns[len(self.asked) - 1]
+
+
+async def answered(model: Model, state: Any, *, schema: Any = Recipe, **options: Any) -> Recording:
+    run_input = an_input(state=state, messages=[UserMessage(id="u", content="Make it Cacio e pepe")])
+    run, outlet = a_run(run_input)
+    tools = options.pop("tools", ())
+    await drive(SharedStateAgent(Agent(ScriptedChatClient(model), tools=tools), schema, **options), run)
+    consumed(outlet, run_input)
+    return outlet
+
+
+async def test_the_state_is_written_and_then_summarized() -> None:
+    model = Model(json.dumps(NEW), "It is Cacio e pepe now.")
+    outlet = await answered(model, OLD)
+    (message,) = [each for each in consumed(outlet, an_input(state=OLD)).messages if each.id != "u"]
+    assert to_wire(message)["content"] == "It is Cacio e pepe now."
+    assert consumed(outlet, an_input(state=OLD)).state == NEW
+
+    (first, first_options), (second, second_options) = model.asked
+    assert first_options.response_format is not None
+    assert second_options.response_format is None
+    assert any('"title": "Carbonara"' in each.text for each in first)
+    assert any('"title": "Cacio e pepe"' in each.text for each in second)
+    assert "two sentences" in second[-1].text
+
+
+async def test_the_state_streams_while_it_is_written() -> None:
+    outlet = await answered(Model(json.dumps(NEW), "Done."), OLD)
+    shown = [to_wire(event) for event in outlet.events if event.type == "STATE_DELTA"]
+    titles = [each["value"] for event in shown for each in event["delta"] if each["path"] == "/title"]
+    assert len(titles) > 1
+    assert titles[-1] == "Cacio e pepe"
+
+
+async def test_a_small_change_of_a_large_state_is_small() -> None:
+    large = {**OLD, "note": "y" * 20_000}
+    model = Model(json.dumps({**large, "title": "Gricia"}), "Done.")
+    outlet = await answered(model, large)
+    assert "STATE_SNAPSHOT" not in outlet.types
+    assert consumed(outlet, an_input(state=large)).state == {**large, "title": "Gricia"}
+
+
+@pytest.mark.parametrize("state", [{}, None, "text", []])
+async def test_without_a_state_it_answers_as_ever(state: Any) -> None:
+    model = Model("Hello.")
+    outlet = await answered(model, state, schema=StateSchema({"title": {"type": "string"}}))
+    assert len(model.asked) == 1
+    assert model.asked[0][1].response_format is None
+    assert not any(event.type.startswith("STATE_") for event in outlet.events)
+
+
+async def test_what_does_not_fit_is_asked_for_once_more() -> None:
+    model = Model('{"title": 5}', json.dumps(NEW), "Done.")
+    outlet = await answered(model, OLD)
+    assert consumed(outlet, an_input(state=OLD)).state == NEW
+    assert "no valid state" in model.asked[1][0][-1].text
+
+
+@pytest.mark.parametrize("text", ["no json", '{"title": 1}', "[]", '{"title": "only"}', ""])
+async def test_what_never_fits_is_a_failed_run(text: str) -> None:
+    outlet = await answered(Model(text, text), OLD)
+    failed = outlet.events[-1]
+    assert isinstance(failed, RunErrorEvent)
+    assert failed.code == "invalid_state"
+    assert consumed(outlet, an_input(state=OLD)).state == OLD
+
+
+async def test_other_contents_pass() -> None:
+    @tool
+    def look_up(name: str) -> str:
+        """Look a recipe up."""
+        return "grate the cheese"
+
+    model = Model([scripted_call("look_up", {"name": "Cacio"})], json.dumps(NEW), "Done.")
+    outlet = await answered(model, OLD, tools=[look_up])
+    assert "TOOL_CALL_RESULT" in outlet.types
+    assert consumed(outlet, an_input(state=OLD)).state == NEW
+
+
+async def test_members_that_are_not_the_models_stay() -> None:
+    schema = StateSchema(Recipe, read_only=["note"])
+    model = Model(json.dumps({**NEW, "note": "mine"}), "Done.")
+    state = {"title": "a", "steps": [], "note": "client"}
+    outlet = await answered(model, state, schema=schema)
+    assert consumed(outlet, an_input(state=state)).state == {**NEW, "note": ""}
