@@ -1,0 +1,69 @@
+"""A recorded stream in the place of a producer: the same bytes, or the same events, through the same pipeline."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+
+import msgspec
+
+from accord.protocol import Event, JSONObject, RunAgentInput, encode_event
+from accord.wire import SSE_MEDIA_TYPE, encode_frame
+
+
+class ReplayTransport:
+    """Answers every input with one recording.
+
+    `recording` is the body as it was, of type `content_type`, or its events, typed or raw; raw ones may be as broken
+    as a peer can make them. `chunk_bytes` is the size of the pieces it comes in. `sent` holds the inputs so far.
+    """
+
+    def __init__(
+        self,
+        recording: bytes | Iterable[Event | JSONObject],
+        *,
+        content_type: str = SSE_MEDIA_TYPE,
+        chunk_bytes: int = 64 * 1024,
+    ) -> None:
+        if isinstance(recording, bytes):
+            self._body = recording
+        else:
+            self._body = b"".join(encode_frame(_payload(event)) for event in recording)
+        self._content_type = content_type
+        self._chunk_bytes = chunk_bytes
+        self.sent: list[RunAgentInput] = []
+
+    async def open(self, run_input: RunAgentInput) -> _Recording:
+        """Starts the recording from its beginning."""
+        self.sent.append(run_input)
+        return _Recording(self._body, self._content_type, self._chunk_bytes)
+
+    async def aclose(self) -> None:
+        """Nothing is kept."""
+
+
+class _Recording:
+    """A recording being played."""
+
+    status = None
+
+    def __init__(self, body: bytes, content_type: str, chunk_bytes: int) -> None:
+        self.content_type = content_type
+        self._chunks = self._play(body, chunk_bytes)
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._chunks
+
+    async def aclose(self) -> None:
+        await self._chunks.aclose()
+
+    @staticmethod
+    async def _play(body: bytes, chunk_bytes: int) -> AsyncGenerator[bytes, None]:
+        for start in range(0, len(body), chunk_bytes):
+            await asyncio.sleep(0)  # a long recording must not keep others from the event loop
+            yield body[start : start + chunk_bytes]
+
+
+def _payload(event: Event | JSONObject) -> bytes:
+    return encode_event(event) if isinstance(event, msgspec.Struct) else json.dumps(event).encode()
