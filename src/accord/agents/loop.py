@@ -91,16 +91,16 @@ class FunctionLoop:
             conversation.extend(response.messages)
             elsewhere = _asked_elsewhere(response)
             calls = [call for call in response.pending_calls if call.call_id not in elsewhere]
-            held = [] if tools_disabled else [call for call in calls if self._is_held(call)]
-            held_ids = {call.call_id for call in held}
-            ready = [call for call in calls if call.call_id not in held_ids]
+            held = {} if tools_disabled else {call.call_id: call for call in calls if self._is_held(call)}
+            ready = [call for call in calls if call.call_id not in held]
+            for wrong in [error for call in held.values() if (error := self._wrong_arguments(call))]:
+                del held[wrong.call_id]
+                yield _told(wrong, conversation)
             async with aclosing(self._settle(ready, tools_disabled=tools_disabled)) as results:
                 async for result in results:
-                    update = AgentResponseUpdate(result, Role.TOOL, _new_message_id())
-                    conversation.append(Message(Role.TOOL, result, message_id=update.message_id))
-                    yield update
-            if any(self._runs_here(call.name) for call in held):
-                yield self._request(held)
+                    yield _told(result, conversation)
+            if any(self._runs_here(call.name) for call in held.values()):
+                yield self._request(list(held.values()))
             if not calls or held or elsewhere:
                 return
             if options.tool_choice not in (None, "auto", "none"):
@@ -154,6 +154,16 @@ class FunctionLoop:
             return required if self.approval is None else self.approval(call, required)
         return tool is not None
 
+    def _wrong_arguments(self, call: FunctionCallContent) -> FunctionResultContent | None:
+        """The error of a call that no approval could make run: nobody is asked about it."""
+        tool = self.tools.get(call.name)
+        if isinstance(tool, FunctionTool):
+            try:
+                tool.signature.validate(_parse_arguments(call.arguments))
+            except ToolArgumentsError as error:
+                return _as_wrong(error, call)
+        return None
+
     async def _settle(
         self, calls: Sequence[FunctionCallContent], *, tools_disabled: bool
     ) -> AsyncGenerator[FunctionResultContent, None]:
@@ -185,7 +195,7 @@ class FunctionLoop:
             context = ToolContext(call.call_id, tool.name, arguments, self.session, dict(self.extras))
             value = await self.middleware.invoke(FunctionCall(tool, call.call_id, arguments, context), self._run_tool)
         except ToolArgumentsError as error:
-            return as_error(f"wrong arguments: {error}", call)
+            return _as_wrong(error, call)
         except Exception as error:
             logger.warning("tool %s failed", tool.name, exc_info=True)
             return as_error(f"{type(error).__name__}: {error}" if self.detailed_errors else "the tool failed", call)
@@ -197,6 +207,17 @@ class FunctionLoop:
     async def _run_tool(self, call: FunctionCall) -> Any:
         context = replace(call.context, arguments=call.arguments)
         return await call.tool.invoke(call.arguments, context, executor=self.executor)
+
+
+def _told(result: FunctionResultContent, conversation: list[Message]) -> AgentResponseUpdate:
+    """The update with a result, which is in the conversation from here on."""
+    message_id = _new_message_id()
+    conversation.append(Message(Role.TOOL, result, message_id=message_id))
+    return AgentResponseUpdate(result, Role.TOOL, message_id)
+
+
+def _as_wrong(error: ToolArgumentsError, call: FunctionCallContent) -> FunctionResultContent:
+    return as_error(f"wrong arguments: {error}", call)
 
 
 def _asked_elsewhere(response: AgentResponse) -> set[str]:

@@ -339,6 +339,7 @@ class AgentRun:
             self._mirror.settle()
         except (StateRejected, PatchError, EncodingError) as error:
             self._predictor.fail(call.call_id)
+            self._emission.interface_results.pop(call.call_id, None)
             return FunctionResultContent(call.call_id, error=f"the state was not changed: {error}")
         return value
 
@@ -346,11 +347,12 @@ class AgentRun:
         channel = self._run.state
         members = update.state or {}
         operations = [{"op": "add", "path": f"/{escape(name)}", "value": value} for name, value in members.items()]
+        shown = None if update.tool_result is None else json.dumps(plain(update.tool_result), ensure_ascii=False)
         if operations and not isinstance(channel.value, dict):
             channel.set({})
         channel.patch([*operations, *update.patch])
-        if update.tool_result is not None:
-            self._emission.interface_results[call.call_id] = json.dumps(plain(update.tool_result), ensure_ascii=False)
+        if shown is not None:
+            self._emission.interface_results[call.call_id] = shown
         return update.text
 
     # What the server keeps

@@ -143,15 +143,16 @@ def _from_simple(members: Mapping[str, Any]) -> JSONObject:
 def _model_schema(model: type) -> JSONObject:
     if issubclass(model, msgspec.Struct):
         made = msgspec.json.schema(model)
-        if "$ref" in made:  # the members are looked up at the root
-            name = made.pop("$ref").rsplit("/", 1)[-1]
-            made = {**made["$defs"][name], "$defs": made["$defs"]}
-        return dict(made)
-    from pydantic import BaseModel, TypeAdapter
+    else:
+        from pydantic import BaseModel, TypeAdapter
 
-    if not issubclass(model, BaseModel) and not dataclasses.is_dataclass(model):
-        raise AgentSetupError(f"state_schema: {model.__name__} is no Pydantic model, dataclass or msgspec struct")
-    return dict(TypeAdapter(model).json_schema(mode="validation"))
+        if not issubclass(model, BaseModel) and not dataclasses.is_dataclass(model):
+            raise AgentSetupError(f"state_schema: {model.__name__} is no Pydantic model, dataclass or msgspec struct")
+        made = TypeAdapter(model).json_schema(mode="validation")
+    if "$ref" in made:  # the members are looked up at the root
+        name = made["$ref"].rsplit("/", 1)[-1]
+        made = {**made["$defs"][name], "$defs": made["$defs"]}
+    return dict(made)
 
 
 def _model_defaults(model: type | None) -> JSONObject:

@@ -261,25 +261,41 @@ def _flattened(message: Message, position: int, lost: Callable[[str, str], None]
 
 def ignore_subagents(event: Event, warn: Warn, index: int) -> Event | None:
     """An event of a peer too old to know subagents: without attribution, or None when it is about one."""
+
+    def lost(path: str, detail: str) -> None:
+        warn(Deviation("boundary", event.type, path, f"the peer is too old to know subagents, {detail}", index))
+
+    def untagged(shapes: list[ShapeT], path: str) -> list[ShapeT]:
+        for position, shape in enumerate(shapes):
+            if _is_tagged(shape):
+                lost(f"{path}/{position}/subagentRunId", "attribution lost")
+        return [_untagged(shape) for shape in shapes]
+
     if isinstance(event, SubagentStartedEvent | SubagentFinishedEvent | SubagentErrorEvent):
-        warn(Deviation("boundary", event.type, "", "the peer is too old to know subagents, event dropped", index))
+        lost("", "event dropped")
         return None
     if isinstance(event, MessagesSnapshotEvent):
-        return msgspec.structs.replace(event, messages=[_untagged(message) for message in event.messages])
+        return msgspec.structs.replace(event, messages=untagged(event.messages, "/messages"))
     if isinstance(event, RunStartedEvent):
         if event.input is UNSET:
             return event
-        messages = [_untagged(message) for message in event.input.messages]
+        messages = untagged(event.input.messages, "/input/messages")
         return msgspec.structs.replace(event, input=msgspec.structs.replace(event.input, messages=messages))
     if isinstance(event, RunFinishedEvent):
         if not isinstance(event.outcome, RunFinishedInterruptOutcome):
             return event
-        interrupts = [_untagged(interrupt) for interrupt in event.outcome.interrupts]
+        interrupts = untagged(event.outcome.interrupts, "/outcome/interrupts")
         return msgspec.structs.replace(event, outcome=RunFinishedInterruptOutcome(interrupts=interrupts))
+    if _is_tagged(event):
+        lost("/subagentRunId", "attribution lost")
     return _untagged(event)
 
 
+def _is_tagged(shape: object) -> bool:
+    return getattr(shape, "subagent_run_id", UNSET) is not UNSET
+
+
 def _untagged(shape: ShapeT) -> ShapeT:
-    if getattr(shape, "subagent_run_id", UNSET) is UNSET:
+    if not _is_tagged(shape):
         return shape
     return msgspec.structs.replace(shape, subagent_run_id=UNSET)  # type: ignore[type-var]

@@ -105,15 +105,11 @@ class _Open:
 
 
 class ChunkExpander:
-    """Expands the chunks of one stream; `pending` tells whether any shorthand is open."""
+    """Expands the chunks of one stream. While `lanes` is empty only chunks have to be expanded."""
 
     def __init__(self) -> None:
-        self._lanes: dict[Lane, _Open] = {}  # in the order they opened
-
-    @property
-    def pending(self) -> bool:
-        """Whether any shorthand is open, so that an event that is no chunk may end it."""
-        return bool(self._lanes)
+        #: The shorthand that is open, by lane, in the order it opened.
+        self.lanes: dict[Lane, _Open] = {}
 
     def expand(self, event: Event) -> list[Event]:
         """What `event` stands for: itself if it is no chunk, after the ends it brings about."""
@@ -126,17 +122,17 @@ class ChunkExpander:
         if kind in _ASIDE:
             return []
         if kind in _RUN_LEVEL:
-            return [self._close(lane) for lane in list(self._lanes)]
+            return [self._close(lane) for lane in list(self.lanes)]
         lanes: list[Lane] = [event.subagent_run_id]  # type: ignore[union-attr]
         explicit = _EXPLICIT.get(kind)
         if explicit is not None:
             holder = self._holder(explicit, getattr(event, explicit.id_member))
             if holder is not None and holder != lanes[0]:
                 lanes.append(holder)
-        return [self._close(lane) for lane in lanes if lane in self._lanes]
+        return [self._close(lane) for lane in lanes if lane in self.lanes]
 
     def _close(self, lane: Lane) -> Event:
-        building = self._lanes.pop(lane)
+        building = self.lanes.pop(lane)
         end: Event = building.kind.end(
             **{building.kind.id_member: building.id}, subagent_run_id=building.opened_by.subagent_run_id
         )
@@ -146,7 +142,7 @@ class ChunkExpander:
         kind = _KINDS[type(chunk)]
         identifier: str | UnsetType = getattr(chunk, kind.id_member)
         lane = self._lane(chunk, kind, identifier)
-        building = self._lanes.get(lane)
+        building = self.lanes.get(lane)
         events: list[Event] = []
         if building is not None and building.kind is kind and identifier in (UNSET, building.id):
             self._agree(chunk, building)
@@ -185,7 +181,7 @@ class ChunkExpander:
             return holder
         if owner is not UNSET:
             return owner
-        lanes = [lane for lane, building in self._lanes.items() if building.kind is kind]
+        lanes = [lane for lane, building in self.lanes.items() if building.kind is kind]
         if UNSET in lanes or not lanes:
             return UNSET
         if len(lanes) > 1:
@@ -198,7 +194,7 @@ class ChunkExpander:
         return lanes[0]
 
     def _holder(self, kind: _Kind, identifier: str) -> Lane | None:
-        for lane, building in self._lanes.items():
+        for lane, building in self.lanes.items():
             if building.kind is kind and building.id == identifier:
                 return lane
         return None
@@ -210,7 +206,7 @@ class ChunkExpander:
                     chunk, "first-chunk", f"the first chunk of a stream must name its {wire_name}", f"/{wire_name}"
                 )
         building = _Open(kind, getattr(chunk, kind.id_member), chunk)
-        self._lanes[lane] = building
+        self.lanes[lane] = building
         return building
 
     @staticmethod

@@ -13,7 +13,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, overload
+from typing import Any, Literal, TypeAlias, TypedDict, overload
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -61,6 +61,8 @@ from accord.protocol import (
     UserMessage,
 )
 from accord.state import SharedValue, apply_patch
+from accord.state.patch import MAX_COPIED_BYTES, MAX_OPERATIONS
+from accord.state.pointer import MAX_POINTER_LENGTH
 
 _logger = logging.getLogger("accord")
 
@@ -128,11 +130,18 @@ class _Subscriber:
     on_messages: Callable[[Sequence[Message]], None] | None
 
 
+class _PatchLimits(TypedDict):
+    max_operations: int
+    max_pointer_length: int
+    max_copied_bytes: int
+
+
 class Conversation:
     """The conversation, the state and the runs of one thread.
 
-    `run_input` is what the consumer starts from; `max_messages` bounds how many messages are held, `max_runs` how many
-    run records (the oldest are forgotten).
+    `run_input` is what the consumer starts from. `max_messages` bounds how many messages are held, `max_runs` how many
+    run records (the oldest are forgotten). A patch of the state or of an activity that passes `max_operations`,
+    `max_pointer_length` (characters) or `max_copied_bytes` (what its `copy` operations add) does not apply.
     """
 
     def __init__(
@@ -142,15 +151,26 @@ class Conversation:
         on_deviation: OnDeviation | None = None,
         max_messages: int = 100_000,
         max_runs: int = 1_000,
+        max_operations: int = MAX_OPERATIONS,
+        max_pointer_length: int = MAX_POINTER_LENGTH,
+        max_copied_bytes: int = MAX_COPIED_BYTES,
     ) -> None:
         self._on_deviation = on_deviation
         self._max_messages = max_messages
-        self._order: list[_Held] = []
+        self._patch_limits: _PatchLimits = {
+            "max_operations": max_operations,
+            "max_pointer_length": max_pointer_length,
+            "max_copied_bytes": max_copied_bytes,
+        }
+        #: The messages in order, each with the tool messages behind it: so a result finds its place at once.
+        self._groups: list[list[_Held]] = []
+        self._count = 0
         self._by_id: dict[str, _Held] = {}
         self._calls: dict[str, tuple[_Held, _Call]] = {}
         self._list: list[Message] | None = None
         self._handed_out: weakref.ref[MessagesView] | None = None
         self._runs: deque[RunRecord] = deque(maxlen=max_runs)
+        self._in_stream = False  # whether the last run on record is of the stream that events come from
         self._unanswered: dict[str, None] = {}
         self._interrupts: tuple[Interrupt, ...] = ()
         self._subscribers: list[_Subscriber] = []
@@ -194,7 +214,7 @@ class Conversation:
     def messages(self) -> list[Message]:
         """The messages in order, a list of the caller's own. Its messages are not changed by what comes later."""
         if self._list is None:
-            self._list = [held.view() for held in self._order]
+            self._list = [held.view() for group in self._groups for held in group]
         return list(self._list)
 
     @property
@@ -245,15 +265,15 @@ class Conversation:
     def set_messages(self, messages: Iterable[Message]) -> None:
         """Replaces the whole list."""
         self._freeze()
-        self._order, self._by_id, self._calls = [], {}, {}
+        self._clear()
         for message in messages:
             self._append(message)
-        self._list = None
 
     def end_of_stream(self) -> None:
-        """Notes that the stream is over: a run that is still open was truncated."""
+        """Notes that the stream is over: a run that is still open was truncated, and what comes is another stream."""
         if self._runs and self._runs[-1].status == "running":
             self._note(status="truncated")
+        self._in_stream = False
 
     # Events
 
@@ -270,20 +290,18 @@ class Conversation:
         if view is not None:
             self._handed_out = weakref.ref(view)
         for subscriber in tuple(self._subscribers):
-            try:
-                if subscriber.on_event is not None:
-                    subscriber.on_event(event)
-                if view is not None and subscriber.on_messages is not None:
-                    subscriber.on_messages(view)
-                if changed & _STATE and subscriber.on_state is not None:
-                    subscriber.on_state(self._state.value)
-            except Exception:  # an observer must not end what it observes
-                _logger.exception("a subscriber failed on %s", event.type)
+            if subscriber.on_event is not None:
+                _tell(subscriber.on_event, event, event)
+            if view is not None and subscriber.on_messages is not None:
+                _tell(subscriber.on_messages, view, event)
+            if changed & _STATE and subscriber.on_state is not None:
+                _tell(subscriber.on_state, self._state.value, event)
 
     # Runs
 
     def _run_started(self, event: RunStartedEvent) -> int:
         self._unanswered = {}
+        self._in_stream = True
         self._runs.append(
             RunRecord(event.thread_id, event.run_id, _given(event.parent_run_id), _given(event.protocol_version))
         )
@@ -313,8 +331,9 @@ class Conversation:
         return 0
 
     def _run_error(self, event: RunErrorEvent) -> int:
-        if not self._runs:
+        if not self._in_stream:  # a run that failed before it started
             self._runs.append(RunRecord(None, None))
+            self._in_stream = True
         usage = self._runs[-1].usage if event.usage is UNSET else tuple(event.usage)
         self._note(status="failed", usage=usage, error=event.message, error_code=_given(event.code))
         return 0
@@ -444,7 +463,8 @@ class Conversation:
             self._warn(event, "/messageId", f"message {event.message_id!r} is held; its content is replaced")
             self._adopt(held, message)
             return _MESSAGES
-        self._append(message, after=self._calls.get(event.tool_call_id))
+        call = self._calls.get(event.tool_call_id)
+        self._append(message, behind=None if call is None else call[0])
         return _MESSAGES
 
     # Reasoning's sealed values
@@ -476,7 +496,7 @@ class Conversation:
 
     def _state_delta(self, event: StateDeltaEvent) -> int:
         try:
-            self._state.apply(event.delta)
+            self._state.apply(event.delta, **self._patch_limits)
         except PatchError as error:
             return self._skip(event, f"/delta/{error.index}", f"Failed to apply state patch, all of it: {error}")
         return _STATE
@@ -497,7 +517,7 @@ class Conversation:
         ]
         kept: list[_Held] = []
         placed: set[str] = set()
-        for held in self._order:
+        for held in (held for group in self._groups for held in group):
             message_id = held.message.id
             if message_id in said and message_id not in placed:
                 kept.append(_Held(said[message_id]))
@@ -505,9 +525,9 @@ class Conversation:
             elif message_id not in said and isinstance(held.message, tuple(spared)):
                 kept.append(held)
         kept += [_Held(message) for message_id, message in said.items() if message_id not in placed]
-        self._order, self._by_id, self._calls, self._list = [], {}, {}, None
+        self._clear()
         for held in kept:
-            self._insert(held, len(self._order))
+            self._place(held)
         return _MESSAGES
 
     # Activities
@@ -543,7 +563,7 @@ class Conversation:
         changed = self._merge(held, event.metadata)
         self._freeze()
         try:
-            held.patch_activity(event)
+            held.patch_activity(event, self._patch_limits)
         except PatchError as error:
             path = f"/patch/{error.index}"
             self._skip(event, path, f"Failed to apply activity patch, all of it: {error}")
@@ -553,35 +573,51 @@ class Conversation:
 
     # Holding messages
 
-    def _append(self, message: Message, *, after: tuple[_Held, _Call] | None = None) -> _Held:
+    def _append(self, message: Message, *, behind: _Held | None = None) -> _Held:
+        """Holds a new message: at the end, or behind the message given and the tool messages that follow it."""
         held = _Held(message)
-        position = len(self._order)
-        if after is not None:  # behind the call's message and the results that already follow it
-            while position and self._order[position - 1] is not after[0]:
-                position -= 1
-            while position < len(self._order) and isinstance(self._order[position].message, ToolMessage):
-                position += 1
-        self._insert(held, position)
+        self._place(held, behind)
         return held
 
-    def _insert(self, held: _Held, position: int) -> None:
-        if len(self._order) >= self._max_messages:
+    def _clear(self) -> None:
+        self._groups, self._count, self._by_id, self._calls, self._list = [], 0, {}, {}, None
+
+    def _place(self, held: _Held, behind: _Held | None = None) -> None:
+        if self._count >= self._max_messages:
             raise ProtocolViolation(
                 f"more than {self._max_messages} messages (max_messages)",
                 stage="application",
                 rule="message-limit",
                 index=self._index,
             )
-        self._order.insert(position, held)
+        self._count += 1
+        self._join_group(held, behind)
         self._by_id.setdefault(held.message.id, held)
         self._index_calls(held)
         self._list = None
 
+    def _join_group(self, held: _Held, behind: _Held | None = None) -> None:
+        if behind is not None:
+            group = behind.group
+        elif isinstance(held.message, ToolMessage) and self._groups:
+            group = self._groups[-1]
+        else:
+            group = []
+            self._groups.append(group)
+        group.append(held)
+        held.group = group
+
     def _adopt(self, held: _Held, message: Message) -> None:
         """Puts `message` in the place of what `held` held."""
         for call in held.calls:
-            self._calls.pop(call.id, None)
+            if self._calls[call.id][0] is held:
+                del self._calls[call.id]
+        regroup = isinstance(held.message, ToolMessage) != isinstance(message, ToolMessage)
         held.hold(message)
+        if regroup:
+            groups, self._groups = self._groups, []
+            for each in (each for group in groups for each in group):
+                self._join_group(each)
         self._index_calls(held)
         self._list = None
 
@@ -651,9 +687,10 @@ class _Call:
 class _Held:
     """A message that is held: the message as last built, and what has come since."""
 
-    __slots__ = ("activity", "built", "calls", "is_activity", "lists_calls", "message", "parts")
+    __slots__ = ("activity", "built", "calls", "group", "is_activity", "lists_calls", "message", "parts")
 
     def __init__(self, message: Message) -> None:
+        self.group: list[_Held] = []
         self.hold(message)
 
     def hold(self, message: Message) -> None:
@@ -688,16 +725,16 @@ class _Held:
         self.message = self.built = msgspec.structs.replace(self.message, **changes) if changes else self.message
         return self.built
 
-    def patch_activity(self, event: ActivityDeltaEvent) -> None:
+    def patch_activity(self, event: ActivityDeltaEvent, limits: _PatchLimits) -> None:
         """Patches the content and adopts the type, or raises `PatchError` and changes nothing."""
         assert self.activity is not None
         if any(operation.path == "" for operation in event.patch):  # only these can make it no object
-            patched = apply_patch(self.activity.value, event.patch)
+            patched = apply_patch(self.activity.value, event.patch, **limits)
             if not isinstance(patched, dict):
                 raise PatchError("the content of an activity must stay an object", index=0)
             self.activity.replace(patched)
         else:
-            self.activity.apply(event.patch)
+            self.activity.apply(event.patch, **limits)
         self.message = msgspec.structs.replace(self.message, activity_type=event.activity_type)
         self.built = None
 
@@ -732,6 +769,13 @@ def _joined(parts: list[str]) -> str:
 def _merged(held: Metadata | UnsetType, incoming: Metadata) -> Metadata:
     """Key by key, the last write wins, no recursion."""
     return {**held, **incoming} if held is not UNSET else dict(incoming)
+
+
+def _tell(callback: Callable[[Any], None], value: Any, event: Event) -> None:
+    try:
+        callback(value)
+    except Exception:  # an observer must not end what it observes
+        _logger.exception("a subscriber failed on %s", event.type)
 
 
 def _given(value: Any) -> Any:

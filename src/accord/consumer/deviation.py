@@ -27,11 +27,14 @@ class Deviation:
         return f"{' '.join(part for part in (self.stage, self.event_type, self.path) if part)}: {self.detail}"
 
 
+#: What a peer says must not begin a line of its own in a log.
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), 127, 0x85, 0x2028, 0x2029)}
+
 OnDeviation = Callable[[Deviation], None]
 
 
 def report(deviation: Deviation, on_deviation: OnDeviation | None) -> None:
     """Tells the logger and the callback."""
-    _logger.warning("%s", deviation)
+    _logger.warning("%s", str(deviation).translate(_CONTROLS))
     if on_deviation is not None:
         on_deviation(deviation)

@@ -82,8 +82,8 @@ class MiddlewareChain:
 class ToolFilter:
     """Keeps tool calls to those permitted: exactly one of `allow` and `block`, names of tools.
 
-    A call of another tool is dropped whole, its result with it. Names are known where a call opens, so a chunk of a
-    dropped call is dropped as well.
+    A call of another tool is dropped whole, its result with it. A chunk need not name its call: which call it goes on
+    with follows from the shorthand that is open in each lane, as in `accord.consumer.chunks`.
     """
 
     def __init__(self, *, allow: Iterable[str] | None = None, block: Iterable[str] | None = None) -> None:
@@ -92,31 +92,65 @@ class ToolFilter:
         self._allow = None if allow is None else frozenset(allow)
         self._block = frozenset(block or ())
         self._dropped: set[str] = set()
-        self._dropping: dict[str, bool] = {}  # by owner, for chunks that do not name their call
+        self._lanes: dict[str | None, tuple[str, str | None]] = {}  # by owner: the type of chunk, and the item's id
 
     def __call__(self, raw: JSONObject) -> JSONObject | None:
         """The event, or None when it belongs to a call that is not permitted."""
-        event_type, call_id = raw.get("type"), raw.get("toolCallId")
+        event_type, owner = _text(raw, "type"), _text(raw, "subagentRunId")
         if event_type == "RUN_STARTED":
             self._dropped.clear()
-            self._dropping.clear()
-        if not isinstance(event_type, str) or not event_type.startswith("TOOL_CALL_"):
+        if event_type in _CHUNK_IDS:
+            call_id = self._follow(event_type, _text(raw, _CHUNK_IDS[event_type]), owner)
+        else:
+            call_id = _text(raw, "toolCallId")
+            if event_type in _ENDS_ALL_SHORTHAND:
+                self._lanes.clear()
+            elif event_type not in _ENDS_NO_SHORTHAND:
+                self._lanes.pop(owner, None)
+        if event_type not in _OF_A_CALL or call_id is None:
             return raw
-        name, owner = raw.get("toolCallName"), str(raw.get("subagentRunId"))
-        if isinstance(call_id, str):
-            if isinstance(name, str) and not self._permits(name):
-                self._dropped.add(call_id)
-            dropping = call_id in self._dropped
-            if event_type == "TOOL_CALL_CHUNK":
-                self._dropping[owner] = dropping
-            elif event_type == "TOOL_CALL_RESULT":
-                self._dropped.discard(call_id)
-        else:  # a chunk that goes on without naming its call
-            dropping = event_type == "TOOL_CALL_CHUNK" and self._dropping.get(owner, False)
+        name = _text(raw, "toolCallName")
+        if name is not None and not self._permits(name):
+            self._dropped.add(call_id)
+        dropping = call_id in self._dropped
+        if event_type == "TOOL_CALL_RESULT":
+            self._dropped.discard(call_id)
         return None if dropping else raw
 
     def _permits(self, name: str) -> bool:
         return name not in self._block if self._allow is None else name in self._allow
+
+    def _follow(self, kind: str, identifier: str | None, owner: str | None) -> str | None:
+        """The id of the item that a chunk opens or goes on with."""
+        lane = owner
+        if identifier is not None:
+            holders = [each for each, building in self._lanes.items() if building == (kind, identifier)]
+            lane = holders[0] if holders else owner
+        elif owner is None:
+            lanes = [each for each, building in self._lanes.items() if building[0] == kind]
+            lane = lanes[0] if len(lanes) == 1 else None
+        building = self._lanes.get(lane)
+        if identifier is None and building is not None and building[0] == kind:
+            return building[1]
+        self._lanes[lane] = (kind, identifier)
+        return identifier
+
+
+_CHUNK_IDS = {
+    "TEXT_MESSAGE_CHUNK": "messageId",
+    "REASONING_MESSAGE_CHUNK": "messageId",
+    "TOOL_CALL_CHUNK": "toolCallId",
+}
+_OF_A_CALL = frozenset({"TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_RESULT", "TOOL_CALL_CHUNK"})
+_ENDS_ALL_SHORTHAND = frozenset({"RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "MESSAGES_SNAPSHOT"})
+_ENDS_NO_SHORTHAND = frozenset(
+    {"RAW", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA", "REASONING_ENCRYPTED_VALUE", "SUBAGENT_STARTED"}
+)
+
+
+def _text(raw: JSONObject, name: str) -> str | None:
+    value = raw.get(name)
+    return value if isinstance(value, str) else None
 
 
 def _events(made: Any) -> list[JSONObject]:

@@ -18,14 +18,13 @@ from accord.consumer.deviation import Deviation, OnDeviation, report
 from accord.errors import EncodingError, InputRejected, ProtocolViolation
 from accord.protocol import (
     PROTOCOL_VERSION,
-    ActivityMessage,
     Interrupt,
     JSONObject,
     ResumeEntry,
     RunAgentInput,
     conform,
-    encode_input,
     parse_peer,
+    to_wire,
 )
 
 
@@ -51,25 +50,26 @@ def prepare_input(
 ) -> RunAgentInput:
     """What is sent of `run_input`: our version unless the peer is older, no activities, nothing the peer cannot read.
 
-    Raises `InputRejected` naming the path of a value that JSON cannot carry or that is malformed.
+    Raises `InputRejected` naming the path of a value that JSON cannot carry or that is malformed. Shares nothing with
+    `run_input`.
     """
 
     def warn(deviation: Deviation) -> None:
         report(deviation, on_deviation)
 
     older = peer_version is not None and parse_peer(peer_version) < parse_peer(PROTOCOL_VERSION)
-    messages = [message for message in run_input.messages if not isinstance(message, ActivityMessage)]
-    outgoing = msgspec.structs.replace(
-        run_input, messages=messages, protocol_version=UNSET if older else PROTOCOL_VERSION
-    )
-    outgoing = downgrade_input(outgoing, peer_version, warn)
+    outgoing = msgspec.structs.replace(run_input, protocol_version=UNSET if older else PROTOCOL_VERSION)
     try:
-        conform(msgspec.json.decode(encode_input(outgoing)), RunAgentInput)
+        raw = to_wire(outgoing)
     except EncodingError as error:
         raise InputRejected(str(error), path=error.path) from None
-    except ProtocolViolation as violation:
-        raise InputRejected(f"{violation.path or '(root)'}: {violation.args[0]}", path=violation.path) from None
-    return outgoing
+    if isinstance(raw.get("messages"), list):
+        raw["messages"] = [message for message in raw["messages"] if not _is_activity(message)]
+    return downgrade_input(admit_input(raw, on_deviation), peer_version, warn)
+
+
+def _is_activity(message: Any) -> bool:
+    return isinstance(message, dict) and message.get("role") == "activity"
 
 
 def check_resume(pending: Sequence[Interrupt], resume: Sequence[ResumeEntry], now: Callable[[], datetime]) -> None:
@@ -99,6 +99,8 @@ def _expired(interrupt: Interrupt, now: Callable[[], datetime]) -> bool:
     if moment is None:
         return False
     current = now()
+    if current.tzinfo is None:
+        current = current.astimezone()
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=current.tzinfo)
     return moment <= current

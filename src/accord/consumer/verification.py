@@ -131,6 +131,9 @@ class Verifier:
     """The state machine of one stream. `check(event)` returns, or raises `ProtocolViolation` and changes nothing."""
 
     def __init__(self) -> None:
+        #: What judges the events that only append, while a run is active; empty otherwise. Nearly every event of a
+        #: stream is one of these, and a caller may ask here first and `check` what is not found.
+        self.appending: dict[type, Callable[[Any], None]] = {}
         self._phase = _Phase.BEFORE
         self._thread_id: str | None = None
         self._begin("")
@@ -236,6 +239,7 @@ class Verifier:
             )
         self._phase, self._thread_id = _Phase.ACTIVE, event.thread_id
         self._begin(event.run_id)
+        self.appending.update((item.goes_on, self._rules[item.goes_on]) for item in _ITEMS if item.goes_on is not None)
         if event.input is not UNSET:
             self._own_messages(event.input.messages, overwrite=False)
 
@@ -261,9 +265,11 @@ class Verifier:
                 listed = ", ".join(sorted(names))
                 _refuse(event, "still-open", f"{plural} are still open: {listed}")
         self._phase = _Phase.FINISHED
+        self.appending.clear()
 
     def _run_error(self, event: RunErrorEvent) -> None:
         self._phase = _Phase.FAILED
+        self.appending.clear()
 
     # Streamed items
 
@@ -289,17 +295,19 @@ class Verifier:
         name, path = item.name, item.id_path
         by_message = item.id_member == "message_id"
 
-        def rule(event: Any) -> None:
+        def goes_on(event: Any) -> None:
             identifier = event.message_id if by_message else event.tool_call_id
             if identifier not in is_open:
                 _refuse(event, "not-open", f"{name} {identifier!r} is not open", path)
             tag = event.subagent_run_id
             if tag is not UNSET and owners[identifier] != tag:
                 _disagree(event, tag, owners[identifier], name, identifier)
-            if closes:
-                is_open.remove(identifier)
 
-        return rule
+        def ends(event: Any) -> None:
+            goes_on(event)
+            is_open.remove(event.message_id if by_message else event.tool_call_id)
+
+        return ends if closes else goes_on
 
     def _call_owner(self, event: ToolCallStartEvent) -> tuple[Owner, bool]:
         """Whose a call is, and whether anything says so: its own tag, or the message that holds it."""

@@ -1,16 +1,19 @@
 """What a producer makes of a request's body (rules section 2, "A producer receiving an input").
 
 Unknown material does not make an input invalid: it is stripped with a warning. A malformed known member does, and
-nothing is streamed then.
+nothing is streamed then. A newer or unreadable version is no reason to refuse (section 8).
 """
 
 from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from accord.consumer import OnDeviation, admit_input
+from msgspec import UNSET
+
+from accord.consumer import Deviation, OnDeviation, admit_input
+from accord.consumer.deviation import report
 from accord.errors import EncodingError, InputRejected, ProtocolViolation
-from accord.protocol import MAX_DEPTH, RunAgentInput, check_json
+from accord.protocol import MAX_DEPTH, RunAgentInput, check_json, unlike_ours
 from accord.protocol.codec import decode_object
 
 
@@ -26,6 +29,10 @@ def receive_input(data: bytes, *, max_depth: int = MAX_DEPTH, on_deviation: OnDe
             check_json(identifier, path)  # the run's first event repeats them
         except EncodingError as error:
             raise InputRejected(str(error), path=path) from None
+    if run_input.protocol_version is not UNSET:
+        detail = unlike_ours(run_input.protocol_version)
+        if detail is not None:
+            report(Deviation("boundary", "RunAgentInput", "/protocolVersion", detail), on_deviation)
     return run_input
 
 

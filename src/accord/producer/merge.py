@@ -20,7 +20,7 @@ def merge(base: JSON, ours: JSON, theirs: JSON, path: str = "") -> JSON:
 
     Raises `PatchError` naming the path of what both have changed. Nothing that is given is changed.
     """
-    if theirs is base or ours is theirs:
+    if theirs is base:
         return ours
     if ours is base:
         return theirs

@@ -20,7 +20,7 @@ from accord.producer.plain import plain
 from accord.producer.typed import TypedState
 from accord.protocol import JSON, JSONObject, StateDeltaEvent, StateSnapshotEvent, encode, read_operation
 from accord.protocol.conform import escape
-from accord.state import SharedValue, apply_patch, diff
+from accord.state import SharedValue, apply_patch, diff, identical
 
 if TYPE_CHECKING:
     from accord.producer.run import Run
@@ -124,14 +124,17 @@ class StateChannel:
                 return
             new = apply_patch(self._held, sent)
             self._check(new)
+            public = self._public(new)
             if self._private and any(_touches(operation, self._private) for operation in sent):
-                sent = diff(self._sent.value, self._public(new))
-            elif self._differs:
+                sent = diff(self._public(self._held), public)
+            if self._differs:
+                if any(_path(operation) == "" for operation in sent):
+                    sent = _by_member(self._public(self._held), public)
                 try:
                     apply_patch(self._sent.value, sent)
                 except PatchError:  # a prediction stands in the way: what is committed has the last word
-                    sent, self._differs = diff(self._sent.value, self._public(new)), False
-            self._send(sent, self._public(new))
+                    sent, self._differs = diff(self._sent.value, public), False
+            self._send(sent, public)
             self._held = new
 
     def snapshot(self) -> None:
@@ -276,6 +279,15 @@ class Prediction:
     def take_back(self) -> None:
         """Returns the members to what is committed."""
         self._channel.take_back(self)
+
+
+def _by_member(old: JSON, new: JSON) -> list[Any]:
+    """Operations that touch only the members that differ, so that what is predicted of the others stays."""
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return [{"op": "replace", "path": "", "value": new}]
+    removed = [{"op": "remove", "path": f"/{escape(name)}"} for name in old if name not in new]
+    changed = [name for name, value in new.items() if name not in old or not identical(old[name], value)]
+    return [*removed, *({"op": "add", "path": f"/{escape(name)}", "value": new[name]} for name in changed)]
 
 
 def _path(operation: Any) -> str:

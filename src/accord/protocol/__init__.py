@@ -145,6 +145,7 @@ from accord.protocol.version import (
     PROTOCOL_VERSION,
     parse_declared,
     parse_peer,
+    unlike_ours,
 )
 
 __all__ = [
@@ -267,4 +268,5 @@ __all__ = [
     "parse_peer",
     "read_operation",
     "to_wire",
+    "unlike_ours",
 ]

@@ -50,7 +50,7 @@ def decode_event(data: bytes | str, *, max_depth: int = MAX_DEPTH) -> Event:
 
 
 def decode_input(data: bytes | str, *, max_depth: int = MAX_DEPTH) -> RunAgentInput:
-    """The run input in `data`; errors as `decode_event`; a peer's goes through `accord.consumer.receive_input`."""
+    """The run input in `data`; errors as `decode_event`; a peer's goes through `accord.producer.receive_input`."""
     data = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
     try:
         run_input = strict_input_decoder.decode(data)
@@ -138,6 +138,38 @@ def check_depth(data: bytes | str, *, max_depth: int) -> None:
             depth -= 1
 
 
+def check_plain(value: Any, *, max_depth: int) -> None:
+    """Refuses, with `ProtocolViolation`, a raw value that no JSON text could have made, or one nested too deeply.
+
+    Lone surrogates pass, as they do in text. Works by levels, so that not even a value inside itself is endless.
+    """
+    level = [value]
+    depth = 0
+    while level:
+        inner: list[Any] = []
+        containers = False
+        for each in level:
+            kind = type(each)
+            if kind is dict:
+                containers = True
+                inner += each.values()
+                for name in each:
+                    if type(name) is not str:
+                        _refuse("json", f"a member's name must be a string, not {name!r}")
+            elif kind is list:
+                containers = True
+                inner += each
+            elif kind is float:
+                if not math.isfinite(each):
+                    _refuse("number", f"{each} is not a JSON number")
+            elif each is not None and kind not in _SCALARS:
+                _refuse("json", f"{kind.__module__}.{kind.__qualname__} is not a JSON value")
+        depth += containers
+        if depth > max_depth:
+            _refuse("depth", f"nested deeper than {max_depth} levels (max_depth)")
+        level = inner
+
+
 def check_json(value: Any, path: str = "") -> None:
     """Raises `EncodingError` at the first thing in `value` that JSON cannot carry; shapes are looked through."""
     try:
@@ -146,6 +178,7 @@ def check_json(value: Any, path: str = "") -> None:
         raise EncodingError("nested too deeply, or inside itself", path=path) from None
 
 
+_SCALARS = frozenset({str, int, bool})
 _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -14,8 +14,20 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from accord.errors import ProtocolViolation
-from accord.protocol import definitions as kinds
-from accord.protocol.definitions import Definition, definition
+from accord.protocol.definitions import (
+    Boolean,
+    Choice,
+    Definition,
+    Integer,
+    Object,
+    Opaque,
+    OpenObject,
+    Sequence,
+    Text,
+    TextOrSequence,
+    Variant,
+    definition,
+)
 from accord.protocol.values import JSON
 
 ShapeT = TypeVar("ShapeT", bound=msgspec.Struct)
@@ -120,11 +132,11 @@ def _object(value: Any, table: Definition, path: str, findings: _Findings) -> An
     return table.struct(**found)
 
 
-def _described(value: Any, kind: kinds.Object, path: str, findings: _Findings) -> Any:
+def _described(value: Any, kind: Object, path: str, findings: _Findings) -> Any:
     return _object(value, definition(kind.struct), path, findings)
 
 
-def _variant(value: Any, kind: kinds.Variant, path: str, findings: _Findings) -> Any:
+def _variant(value: Any, kind: Variant, path: str, findings: _Findings) -> Any:
     if type(value) is not dict:
         return _fault(findings, path, "an object", value)
     name = value.get(kind.discriminator)
@@ -137,7 +149,7 @@ def _variant(value: Any, kind: kinds.Variant, path: str, findings: _Findings) ->
     return _DROP if struct is None else _object(value, definition(struct), path, findings)
 
 
-def _sequence(value: Any, kind: kinds.Sequence, path: str, findings: _Findings) -> Any:
+def _sequence(value: Any, kind: Sequence, path: str, findings: _Findings) -> Any:
     if type(value) is not list:
         return _fault(findings, path, "an array", value)
     judge, element = _JUDGES[type(kind.element)], kind.element
@@ -155,7 +167,7 @@ def _sequence(value: Any, kind: kinds.Sequence, path: str, findings: _Findings) 
     return kept
 
 
-def _text_or_sequence(value: Any, kind: kinds.TextOrSequence, path: str, findings: _Findings) -> Any:
+def _text_or_sequence(value: Any, kind: TextOrSequence, path: str, findings: _Findings) -> Any:
     if isinstance(value, str):
         return value
     if type(value) is not list:
@@ -163,7 +175,7 @@ def _text_or_sequence(value: Any, kind: kinds.TextOrSequence, path: str, finding
     return _sequence(value, kind.sequence, path, findings)
 
 
-def _text(value: Any, kind: kinds.Text, path: str, findings: _Findings) -> Any:
+def _text(value: Any, kind: Text, path: str, findings: _Findings) -> Any:
     if not isinstance(value, str):
         return _fault(findings, path, "a string", value)
     if kind.pointer and not _POINTER.fullmatch(value):
@@ -171,7 +183,7 @@ def _text(value: Any, kind: kinds.Text, path: str, findings: _Findings) -> Any:
     return value
 
 
-def _choice(value: Any, kind: kinds.Choice, path: str, findings: _Findings) -> Any:
+def _choice(value: Any, kind: Choice, path: str, findings: _Findings) -> Any:
     if not isinstance(value, str):
         return _fault(findings, path, "a string", value)
     if value in kind.choices:
@@ -182,7 +194,7 @@ def _choice(value: Any, kind: kinds.Choice, path: str, findings: _Findings) -> A
     return findings.faults.append((path, f"{only!r} is due, not {value!r}"))
 
 
-def _integer(value: Any, kind: kinds.Integer, path: str, findings: _Findings) -> Any:
+def _integer(value: Any, kind: Integer, path: str, findings: _Findings) -> Any:
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # JSON does not tell 1.0 from 1
     if type(value) is not int:
@@ -192,29 +204,29 @@ def _integer(value: Any, kind: kinds.Integer, path: str, findings: _Findings) ->
     return value
 
 
-def _boolean(value: Any, kind: kinds.Boolean, path: str, findings: _Findings) -> Any:
+def _boolean(value: Any, kind: Boolean, path: str, findings: _Findings) -> Any:
     return value if isinstance(value, bool) else _fault(findings, path, "a boolean", value)
 
 
-def _opaque(value: Any, kind: kinds.Opaque, path: str, findings: _Findings) -> Any:
+def _opaque(value: Any, kind: Opaque, path: str, findings: _Findings) -> Any:
     if value is None and not kind.nullable:
         return _fault(findings, path, "a value", value)
     return value
 
 
-def _open_object(value: Any, kind: kinds.OpenObject, path: str, findings: _Findings) -> Any:
+def _open_object(value: Any, kind: OpenObject, path: str, findings: _Findings) -> Any:
     return value if type(value) is dict else _fault(findings, path, "an object", value)
 
 
 _JUDGES: dict[type, Callable[[Any, Any, str, _Findings], Any]] = {
-    kinds.Object: _described,
-    kinds.Variant: _variant,
-    kinds.Sequence: _sequence,
-    kinds.TextOrSequence: _text_or_sequence,
-    kinds.Text: _text,
-    kinds.Choice: _choice,
-    kinds.Integer: _integer,
-    kinds.Boolean: _boolean,
-    kinds.Opaque: _opaque,
-    kinds.OpenObject: _open_object,
+    Object: _described,
+    Variant: _variant,
+    Sequence: _sequence,
+    TextOrSequence: _text_or_sequence,
+    Text: _text,
+    Choice: _choice,
+    Integer: _integer,
+    Boolean: _boolean,
+    Opaque: _opaque,
+    OpenObject: _open_object,
 }

@@ -6,6 +6,7 @@ import re
 PROTOCOL_VERSION = "1.0"
 
 _DECLARED = re.compile(r"[0-9]{1,9}\.[0-9]{1,9}")
+_OURS = (1, 0)
 _PEER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9}){1,2}")
 
 
@@ -15,6 +16,18 @@ def parse_declared(version: str) -> tuple[int, int] | None:
         return None
     major, minor = version.split(".")
     return int(major), int(minor)
+
+
+def unlike_ours(declared: str) -> str | None:
+    """What there is to warn of in a version that a peer declared; None when it is ours or an older one."""
+    if declared == PROTOCOL_VERSION:
+        return None
+    version = parse_declared(declared)
+    if version is None:
+        return f"the peer declares version {declared!r}, which cannot be read"
+    if version > _OURS:
+        return f"the peer speaks version {declared}, newer than {PROTOCOL_VERSION}; going on"
+    return None
 
 
 def parse_peer(version: str) -> tuple[int, int, int]:

@@ -36,13 +36,14 @@ class Editor:
     Giving up a subtree costs no more than making it did.
     """
 
-    __slots__ = ("_dropped", "_edits", "_owned", "_root")
+    __slots__ = ("_dropped", "_edits", "_owned", "_root", "_split")
 
     def __init__(self, root: Any) -> None:
         self._root = root
         self._owned: dict[int, Container] = {}
         self._edits: list[tuple[int, Any, Any, Any]] = []
         self._dropped: list[Container] = []
+        self._split = False
 
     def release(self) -> Any:
         """The document, to be handed out: nothing in it is changed in place from here on."""
@@ -56,6 +57,7 @@ class Editor:
         for value in self._dropped:
             self._disown(value)
         self._dropped.clear()
+        self._split = False
 
     def roll_back(self) -> None:
         """Take back the edits made since the last `commit` or `roll_back`.
@@ -79,6 +81,7 @@ class Editor:
                     container[key] = old
         self._edits.clear()
         self._dropped.clear()
+        self._split = False
 
     def add(self, tokens: Tokens, value: Any) -> None:
         if not tokens:
@@ -122,7 +125,9 @@ class Editor:
 
     def copy(self, source: Tokens, target: Tokens) -> None:
         value = self.look_up(source)
-        self._disown(value)
+        if id(value) in self._owned:
+            self._disown(value)
+            self._split = True
         self.add(target, value)
 
     def test(self, tokens: Tokens, value: Any) -> None:
@@ -139,16 +144,23 @@ class Editor:
     def _own_parent(self, tokens: Tokens) -> Container:
         """The container that holds the last token, owned like every container on the way to it.
 
-        Copying is not logged: a copy is equal to what it was made from.
+        A copy is equal to what it was made from, so making it is no edit to take back; unless this patch has changed
+        the original already and then shared it, by a `copy`: the original's edits are taken back there.
         """
         owned = self._owned
         node = self._root
         if id(node) not in owned:
-            node = self._root = self._copy_of(node, tokens[0])
+            copy = self._copy_of(node, tokens[0])
+            if self._split:
+                self._edits.append((_ROOT, None, None, node))
+            node = self._root = copy
         for position in range(len(tokens) - 1):
             key, child = _child(node, tokens[position])
             if id(child) not in owned:
-                child = node[key] = self._copy_of(child, tokens[position + 1])
+                copy = self._copy_of(child, tokens[position + 1])
+                if self._split:
+                    self._edits.append((_SET, node, key, child))
+                child = node[key] = copy
             node = child
         return node  # type: ignore[no-any-return]
 

@@ -227,7 +227,7 @@ class JSONReader:
             if buffer.startswith(word, position):
                 self._end_value(value, len(word))
                 return position + len(word)
-            if len(buffer) - position < len(word) and word.startswith(buffer[position:]):
+            if word.startswith(buffer[position:]):
                 self._unread = buffer[position:]
                 return position
             self._fail(base + position)

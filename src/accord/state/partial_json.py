@@ -222,11 +222,8 @@ class PartialJSON:
         return opened
 
     def _text_pointers(self, opened: list[_Level]) -> Pointers:
-        """Where the open text appears: nowhere if a container around it cannot."""
-        levels = self._levels
-        if len(levels) - 1 + len(opened) < len(self._reader.stack):
-            return ()
-        return (opened or levels)[-1].open_below(self._max_pointer_length)
+        """Where the open text appears: nowhere if a container around it cannot, and is not in `opened` for that."""
+        return (opened or self._levels)[-1].open_below(self._max_pointer_length)
 
     def _cost(self, opened: list[_Level]) -> int:
         """Bytes of what has ended and opened; decides which containers are sent again whole because that is less."""
@@ -242,7 +239,6 @@ class PartialJSON:
     def _send(self, opened: list[_Level], *, with_text: bool) -> list[JSONObject]:
         """The operations for all that has ended, for the containers `opened`, and for the open text if asked."""
         levels = self._levels
-        with_text = with_text or self._sent_text is not None
         self._text_ended = False
         operations: list[JSONObject] = []
         for depth, level in enumerate(levels):
