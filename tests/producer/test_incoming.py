@@ -47,3 +47,12 @@ def test_retired_shapes_are_translated() -> None:
     run_input = receive_input(body(forwardedProps=None, messages=[{"id": "1", "role": "user", "content": parts}]))
     (message,) = run_input.messages
     assert [part.__struct_config__.tag for part in message.content] == ["image"]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("declared", "warns"), [("1.0", False), ("0.9", False), ("1.1", True), ("2.0", True), ("x", True)]
+)
+def test_a_version_that_is_newer_or_unreadable_is_a_warning(declared: str, warns: bool) -> None:
+    seen: list[Deviation] = []
+    assert receive_input(body(protocolVersion=declared), on_deviation=seen.append).protocol_version == declared
+    assert [each.path for each in seen] == (["/protocolVersion"] if warns else [])

@@ -206,7 +206,7 @@ class _Maker:
     # Streamed items
 
     def start(self, kind: str) -> None:
-        identifier = self.identifier({"text": "m", "call": "c", "reasoning": "q"}[kind])
+        identifier = self.identifier(_PREFIXES[kind][self.is_wild()])
         if identifier in self.open[kind] and not self.is_wild():
             return
         owner = self.owners.get((kind, identifier), self.owner())
@@ -259,7 +259,7 @@ class _Maker:
         if building is not None and self.chance(0.7):
             kind, identifier = building
         else:
-            identifier = self.identifier({"text": "x", "call": "y", "reasoning": "z"}[kind])
+            identifier = self.identifier(_PREFIXES[kind][1])
             if self.owners.setdefault((kind, identifier), owner) != owner and not self.is_wild():
                 return
             if (kind, identifier) in self.lanes.values() and not self.is_wild():
@@ -421,7 +421,7 @@ class _Maker:
 
     def one_open(self, kind: str) -> str | None:
         if self.is_wild():
-            return self.identifier({"text": "m", "call": "c", "reasoning": "q"}[kind])
+            return self.identifier(self.rng.choice(_PREFIXES[kind]))
         return self.rng.choice(list(self.open[kind])) if self.open[kind] else None
 
     def tag(self, kind: str, identifier: str) -> Owner:
@@ -448,6 +448,8 @@ class _Maker:
 
 
 _IDS = {"text": "messageId", "call": "toolCallId", "reasoning": "messageId"}
+#: Of the ids of items that explicit events build, and of those that chunks build.
+_PREFIXES = {"text": ("m", "x"), "call": ("c", "y"), "reasoning": ("q", "z")}
 _EVENTS = {
     "text": ("TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "TEXT_MESSAGE_CHUNK"),
     "call": ("TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_CHUNK"),
@@ -485,6 +487,8 @@ def damage_stream(rng: random.Random, events: list[Raw]) -> None:
 def damage_event(rng: random.Random, event: Raw) -> None:
     """Extends or breaks one raw event somewhere in it."""
     holders = [each for each in _containers(event) if each]
+    if not holders:  # an event of which a fault before has left nothing
+        return
     holder = rng.choice(holders)
     key = rng.choice(list(holder) if isinstance(holder, dict) else range(len(holder)))
     what = rng.randrange(7)

@@ -59,7 +59,7 @@ def test_every_optional_member_is_carried_alone(struct: type[Event]) -> None:
         assert decode_protobuf(encoded(raw)) == carried(raw)
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(st.one_of([wire(struct) for struct in EVENTS]))
 def test_events_come_back(raw: Raw) -> None:
     assert as_doubles(decode_protobuf(encoded(raw))) == as_doubles(carried(raw))
@@ -75,7 +75,7 @@ def test_the_generated_classes_would_write_the_same(struct: type[Event]) -> None
         assert pb.Event.FromString(encoded(raw)).SerializeToString() == encoded(raw)
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(st.one_of([wire(struct) for struct in EVENTS]))
 def test_the_generated_classes_read_all_of_it(raw: Raw) -> None:
     message = pb.Event.FromString(encoded(raw))
@@ -130,6 +130,13 @@ def lists(levels: int) -> Any:
     return value
 
 
+def objects(levels: int) -> Any:
+    value: Any = {}
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
 def circle() -> Any:
     value: list[Any] = []
     value.append(value)
@@ -181,6 +188,7 @@ def user(**members: Any) -> Event:
         ),
         (CustomEvent(name="n", value=circle()), ""),
         (CustomEvent(name="n", value=lists(2_000)), ""),
+        (CustomEvent(name="n", value=objects(600)), ""),
         (Context(description="d", value="v"), ""),
         (object(), ""),
     ],

@@ -73,6 +73,7 @@ def generated(value: Any) -> Value:
     return Value(struct_value=Struct(fields={name: generated(member) for name, member in value.items()}))
 
 
+@settings(deadline=None)
 @given(JSON_VALUES)
 def test_values_come_back_as_doubles_hold_them(value: Any) -> None:
     body = encode_value(value)
@@ -80,16 +81,19 @@ def test_values_come_back_as_doubles_hold_them(value: Any) -> None:
     assert read_the_long_way(body) == as_doubles(value)
 
 
+@settings(deadline=None)
 @given(JSON_VALUES)
 def test_the_generated_class_reads_the_same(value: Any) -> None:
     assert Value.FromString(encode_value(value)) == generated(value)
 
 
+@settings(deadline=None)
 @given(JSON_VALUES)
 def test_what_the_generated_class_writes_reads_the_same(value: Any) -> None:
     assert read(generated(value).SerializeToString()) == as_doubles(value)
 
 
+@settings(deadline=None)
 @given(JSON_OBJECTS)
 def test_an_object_on_its_own(members: dict[str, Any]) -> None:
     body = encode_struct(members)
@@ -97,6 +101,7 @@ def test_an_object_on_its_own(members: dict[str, Any]) -> None:
     assert decode_struct(body, [(0, len(body))], 256) == as_doubles(members)
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(st.characters(codec="utf-8"), max_size=3), unique=True))
 def test_members_keep_their_order(names: list[str]) -> None:
     members = dict.fromkeys(names, 0)
@@ -111,6 +116,11 @@ def test_members_keep_their_order(names: list[str]) -> None:
 def test_whole_numbers_are_integers_as_far_as_they_are_exact(number: float, expected: float) -> None:
     found = read(encode_value(number))
     assert (found, type(found)) == (expected, type(expected))
+
+
+def test_an_empty_name_is_a_default_and_not_written() -> None:
+    assert encode_value({"": None}) == struct_value(delimited(b"\x12", NULL))
+    assert read(encode_value({"": None})) == {"": None}
 
 
 # --- what cannot be written
@@ -214,6 +224,23 @@ def test_what_is_no_json_value_is_refused(body: bytes, rule: str) -> None:
             assert (caught.value.stage, caught.value.rule) == ("wire", rule)
 
 
+@pytest.mark.parametrize("body", [b"\x32\x02\x0a\x03", b"\x2a\x06\x0a\x07\x0a\x00\x12\x03"])
+def test_nothing_is_read_past_the_end_of_a_value(body: bytes) -> None:
+    with pytest.raises(ProtocolViolation, match="longer than what it is in"):
+        decode_value(body + string("x"), [(0, len(body))], 256)
+
+
+@pytest.mark.parametrize("size", [127, 128, 20_000])
+def test_long_names_and_text(size: int) -> None:
+    value = {"n" * size: ["t" * size, {"o": "t" * size}]}
+    assert read(encode_value(value)) == value
+    assert read_the_long_way(encode_value(value)) == value
+
+
+def test_a_length_in_five_bytes() -> None:
+    assert read(b"\x1a\x81\x80\x80\x80\x00x") == "x"
+
+
 @pytest.mark.parametrize("text", [b"\xff", b"\xed\xa0\x80", b"\xc0\x80"])
 def test_strings_and_names_are_utf_8(text: bytes) -> None:
     value, name = delimited(b"\x1a", text), delimited(b"\n", text) + delimited(b"\x12", NULL)
@@ -233,7 +260,7 @@ def edited(body: bytes, changes: list[tuple[int, int, int]]) -> bytes:
     return bytes(changed)
 
 
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 @given(JSON_VALUES, edits)
 @example([{}], [(3, 0, 0)])
 def test_bytes_are_read_as_the_generated_class_does(value: Any, changes: list[tuple[int, int, int]]) -> None:
@@ -305,8 +332,12 @@ def test_no_depth_is_a_crash() -> None:
     body = b""
     for _ in range(2_000):
         body = delimited(b"2", delimited(b"\n", body))
+    for kind in (list_value(body), struct_value(entry("a", body))):
+        with pytest.raises(ProtocolViolation, match="max_depth"):
+            read(kind, 10**9)
+    members = delimited(b"\n", entry("a", body))
     with pytest.raises(ProtocolViolation, match="max_depth"):
-        read(body, 10**9)
+        decode_struct(members, [(0, len(members))], 10**9)
 
 
 def test_the_generated_classes_would_not_do() -> None:

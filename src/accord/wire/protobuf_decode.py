@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from accord.errors import ProtocolViolation
 from accord.protocol import MAX_DEPTH, JSONObject
 from accord.protocol.events import EVENT_TYPES
 from accord.wire.protobuf_fields import DELIMITED, Span, check_message, joined, undecodable, violation, walk
@@ -52,9 +53,14 @@ def decode_protobuf(envelope: bytes, *, max_depth: int = MAX_DEPTH) -> JSONObjec
         data, start, end = joined(envelope, spans)
         return _event(arm, arm.read(data, start, end, max_depth))
     except UnicodeDecodeError as error:
-        raise violation("encoding", f"a string is not UTF-8: {error.reason}") from None
+        offence = violation("encoding", f"a string is not UTF-8: {error.reason}")
     except IndexError:
-        raise undecodable("it ends inside a field") from None
+        offence = undecodable("it ends inside a field")
+    except ProtocolViolation as error:
+        offence = error
+    if arm is not None:
+        offence.event_type = arm.type
+    raise offence from None
 
 
 def _arm(envelope: bytes) -> tuple[_Arm | None, Sequence[Span]]:
@@ -73,7 +79,7 @@ def _arm(envelope: bytes) -> tuple[_Arm | None, Sequence[Span]]:
             here = _FIELDS.get(tag >> 3)
         if here is not None:
             if named is not None and named is not here:
-                raise violation("several-arms", f"the envelope holds a {named.type} and a {here.type}")
+                raise violation("several-arms", f"the envelope holds both {named.type} and {here.type}")
             named = here
     if arm is None and named is not None:
         raise undecodable(f"the arm of {named.type} holds no message")
@@ -82,22 +88,22 @@ def _arm(envelope: bytes) -> tuple[_Arm | None, Sequence[Span]]:
 
 def _later(envelope: bytes) -> str:
     """A type for an event of a later version; there is no name to give it, so its arm is told."""
-    arms: dict[int, None] = {}
+    later: int | None = None
     for tag, first, last in walk(envelope, 0, len(envelope)):
         if tag & 7 == DELIMITED:
             check_message(envelope, first, last)
-            arms[tag >> 3] = None
-    if not arms:
+            later = later or tag >> 3
+    if later is None:
         raise violation("no-event", "the envelope holds no event")
-    return f"(envelope arm {next(iter(arms))})"
+    return f"(envelope arm {later})"
 
 
 def _event(arm: _Arm, members: JSONObject) -> JSONObject:
     base = members.pop("baseEvent", None)
     if base is None:
-        raise violation("no-base-event", f"a {arm.type} has no base event")
+        raise violation("no-base-event", "the base event is missing")
     if base["type"] != arm.number:
-        raise violation("type", f"the envelope holds a {arm.type}, its base event says {_name(base['type'])}")
+        raise violation("type", f"the base event says {_name(base['type'])}")
     event: JSONObject = {"type": arm.type}
     if len(base) > 1:
         event.update((name, value) for name, value in base.items() if name != "type")

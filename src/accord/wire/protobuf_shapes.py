@@ -147,14 +147,12 @@ def _outcome_name(field: Field) -> Write:
     return step
 
 
-def _outcome_member(field: Field, outcome: Member) -> Write | None:
+def _outcome_member(field: Field, outcome: Member) -> Write:
     assert isinstance(outcome.kind, Variant)
-    for table in map(definition, outcome.kind.members.values()):
-        if field.name in table.members:
-            struct = table.struct
-            write = _member(field, table.members[field.name])
-            return lambda event: write(event.outcome) if type(event.outcome) is struct else b""
-    return None
+    (table,) = (each for each in map(definition, outcome.kind.members.values()) if field.name in each.members)
+    struct = table.struct
+    write = _member(field, table.members[field.name])
+    return lambda event: write(event.outcome) if type(event.outcome) is struct else b""
 
 
 _CONTENT: Final = {"content": str, "contentParts": list, "activityContent": dict}

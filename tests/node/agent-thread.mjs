@@ -1,0 +1,50 @@
+// One thread of the reference client with an agent at a URL, run by run.
+//
+// Standard input: {url, threadId, state, tools, runs}; a run is {say: {id, content}} or {answer: payload | null} for every
+// open interrupt, null to cancel. Standard output: {runs, console}: after each run {error, states, messages, interrupts},
+// where `states` is the state after each event that changed it, and all that was put on the console.
+import { HttpAgent } from "@ag-ui/client";
+
+const said = [];
+for (const kind of ["log", "warn", "error", "info", "debug"]) {
+  console[kind] = (...words) => said.push([kind, ...words.map(String)]);
+}
+
+let text = "";
+for await (const piece of process.stdin) text += piece;
+const { url, threadId, state, tools, runs } = JSON.parse(text);
+const agent = new HttpAgent({ url, threadId, initialState: state });
+const copy = (value) => JSON.parse(JSON.stringify(value ?? null));
+
+const found = [];
+for (const run of runs) {
+  const states = [];
+  const parameters = { tools };
+  if (run.say) {
+    agent.addMessage({ role: "user", ...run.say });
+  } else {
+    parameters.resume = agent.pendingInterrupts.map(({ id }) =>
+      run.answer === null
+        ? { interruptId: id, status: "cancelled" }
+        : { interruptId: id, status: "resolved", payload: run.answer },
+    );
+  }
+  const error = await agent
+    .runAgent(parameters, {
+      onStateChanged: ({ state }) => {
+        states.push(copy(state));
+      },
+    })
+    .then(
+      () => null,
+      (failure) => String(failure),
+    );
+  found.push({
+    error,
+    states,
+    state: copy(agent.state),
+    messages: copy(agent.messages),
+    interrupts: copy(agent.pendingInterrupts),
+  });
+}
+process.stdout.write(JSON.stringify({ runs: found, console: said }));
