@@ -116,6 +116,11 @@ class TestAnswer:
         (reasoning,) = [message for message in talk.messages if message["role"] == "reasoning"]
         assert (reasoning["content"], reasoning["encryptedValue"]) == ("I think", "sealed")
 
+    async def test_reasoning_ends_where_a_call_begins(self) -> None:
+        talk = Talk(Agent(Model([[ReasoningContent("hm"), scripted_call("double", {"x": 1})], "ok"]), tools=[double]))
+        await talk.say()
+        assert talk.types[4:8] == ["REASONING_MESSAGE_END", "REASONING_END", "TOOL_CALL_START", "TOOL_CALL_ARGS"]
+
     async def test_what_was_reasoned_goes_back_to_the_model(self) -> None:
         model = Model([[ReasoningContent("I think", "sealed"), "So."], "Again."])
         talk = Talk(Agent(model))
@@ -312,7 +317,12 @@ class TestCalls:
 
 class TestFailure:
     async def test_a_model_that_fails_in_the_middle(self, caplog: pytest.LogCaptureFixture) -> None:
-        broken = ["So far", scripted_call("double", '{"x":'), ReasoningContent("hm"), KeyError("the secret key")]
+        broken: list[Any] = [
+            "So far",
+            scripted_call("double", '{"x":'),
+            ReasoningContent("hm"),
+            KeyError("the secret key"),
+        ]
         talk = Talk(Agent(Model([broken]), tools=[double]))
         with caplog.at_level(logging.CRITICAL, "accord"):
             run = await talk.say()

@@ -154,6 +154,10 @@ async def test_what_the_server_asks_the_next_run_answers(approved: bool) -> None
     assert client.state == {"recipe": RECIPE}
     assert runs == []
 
+    # The question outlives the process that was asked.
+    thread = AgentSession.from_dict(json.loads(json.dumps(thread.to_dict())))
+    client = AGUIChatClient(transport=InProcessTransport(served))
+    agent = Agent(client)
     edited = {"recipe": {**RECIPE, "title": "Gricia"}}
     answer = request.answer(approved, arguments=edited) if approved else request.answer(False, reason="too rich")
     response = await agent.run(Message("user", [answer]), session=thread)

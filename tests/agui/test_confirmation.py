@@ -33,17 +33,24 @@ from accord.agui import (
     InMemoryThreadStore,
     RecipeConfirmationStrategy,
     TaskPlannerConfirmationStrategy,
+    ThreadRecord,
     add_agui_endpoint,
 )
 from accord.client import Cancelled
 from accord.errors import InputRejected
+from accord.producer import Run, drive
 from accord.protocol import AssistantMessage, FunctionCall, ResumeEntry, Tool, ToolCall, ToolMessage, UserMessage
 from agui.talk import PREDICT_RECIPE, Model, Talk, deltas, raw, resolved, run_alone
-from producer.recording import an_input, consumed
+from producer.recording import Recording, an_input, consumed
 from support.serving import serve
 
 OLD = {"recipe": {"title": "Old", "steps": ["boil"]}, "other": 1}
 NEW = {"title": "New", "steps": ["fry", "mix"]}
+
+
+class Node(BaseModel):
+    name: str
+    children: list[Node] = []
 
 
 class Kitchen:
@@ -133,13 +140,12 @@ class TestAsking:
         schema: Any = run.interrupts[0].response_schema
         Draft202012Validator.check_schema(schema)
         validator = Draft202012Validator(schema)
-        for payload in (
+        fitting: list[Any] = [
             {"approved": True},
             {"approved": False, "reason": "no"},
             {"approved": True, "editedArgs": {"steps": [{"text": "b"}]}, "always": True},
-        ):
-            assert validator.is_valid(payload)
-        for payload in (
+        ]
+        unfit: list[Any] = [
             {},
             {"approved": "yes"},
             {"approved": True, "editedArgs": {"steps": ["b"]}},
@@ -147,8 +153,21 @@ class TestAsking:
             {"approved": True, "editedArgs": {"steps": [], "nonsense": 1}},
             {"approved": True, "always": 1},
             {"approved": True, "reason": 5},
-        ):
-            assert not validator.is_valid(payload)
+        ]
+        assert [validator.is_valid(payload) for payload in fitting] == [True] * len(fitting)
+        assert [validator.is_valid(payload) for payload in unfit] == [False] * len(unfit)
+
+    async def test_arguments_of_a_shape_that_contains_itself(self) -> None:
+        @tool(approval_mode="always_require")
+        def grow(root: Node) -> str:
+            return "ok"
+
+        talk = Talk(Agent(Model([scripted_call("grow", {"root": {"name": "a"}}), "ok"]), tools=[grow]))
+        run = await talk.say()
+        schema: Any = run.interrupts[0].response_schema
+        for name, fits in (("b", True), (5, False)):
+            edited = {"root": {"name": "a", "children": [{"name": name}]}}
+            assert Draft202012Validator(schema).is_valid({"approved": True, "editedArgs": edited}) is fits
 
     async def test_a_tool_asks_for_itself_without_a_state(self) -> None:
         kitchen = Kitchen([mail("ada"), "It is sent."], require_confirmation=False)
@@ -326,9 +345,19 @@ class TestRefusing:
             assert kitchen.ran == []
             assert talk.state == old
             assert talk.of("STATE_DELTA", "STATE_SNAPSHOT"), "by an event, not because the client remembers"
+            said = next(place for place, event in enumerate(talk.events) if event["type"] == "TEXT_MESSAGE_START")
+            assert talk.states[said] == old, "before it is said to be so"
             assert list(talk.results) == ["call_1"]
             assert talk.text == "The changes are taken back. What would you like instead?"
             assert talk.client.pending_interrupts == ()
+
+    async def test_cancelled_is_a_refusal_whatever_else_it_says(self) -> None:
+        kitchen = Kitchen([change(), "never said"])
+        async with serving(kitchen, state=OLD) as talk:
+            run = await talk.say()
+            entry = ResumeEntry(interrupt_id=run.interrupts[0].id, status="cancelled", payload={"approved": True})
+            await talk.read(talk.client.run(resume=[entry]))
+            assert (kitchen.ran, talk.state) == ([], OLD)
 
     async def test_the_model_reads_why_when_it_is_next_asked(self) -> None:
         kitchen = Kitchen(lambda messages, options: "I see." if len(messages) > 3 else change())
@@ -581,7 +610,7 @@ class TestTrust:
     async def test_the_same_answer_again(self) -> None:
         kitchen = Kitchen([change(), "Done."])
         interrupt = await self.asked(kitchen)
-        again = {"resume": [resolved(interrupt, {"approved": True})], "state": {**OLD, "recipe": NEW}}
+        again: dict[str, Any] = {"resume": [resolved(interrupt, {"approved": True})], "state": {**OLD, "recipe": NEW}}
         first = await run_alone(kitchen.agent, run_id="r2", **again)
         second = await run_alone(kitchen.agent, run_id="r3", **again)
         assert kitchen.ran == [NEW]
@@ -633,13 +662,24 @@ class TestTrust:
 
         model = Model([change(), "Done."])
         kitchen = Kitchen([])
+
+        class Distant(InMemoryThreadStore):
+            async def load(self, scope: str, thread_id: str) -> ThreadRecord:
+                record = await super().load(scope, thread_id)
+                await asyncio.sleep(0.001)
+                return record
+
         kitchen.agent = AGUIAgent(
-            Agent(model, tools=[update_recipe]), predict_state_config=PREDICT_RECIPE, require_confirmation=True
+            Agent(model, tools=[update_recipe]),
+            predict_state_config=PREDICT_RECIPE,
+            require_confirmation=True,
+            threads=Distant(),
         )
         interrupt = await self.asked(kitchen)
+        shown = {**OLD, "recipe": NEW}
         runs = [
             asyncio.create_task(
-                run_alone(kitchen.agent, run_id=f"r{n}", resume=[resolved(interrupt, {"approved": True})], state=OLD)
+                run_alone(kitchen.agent, run_id=f"r{n}", resume=[resolved(interrupt, {"approved": True})], state=shown)
             )
             for n in range(2, 6)
         ]
@@ -650,6 +690,8 @@ class TestTrust:
         results = [event for outlet in outlets for event in raw(outlet) if event["type"] == "TOOL_CALL_RESULT"]
         assert len(results) == 1
         assert {raw(outlet)[-1]["type"] for outlet in outlets} == {"RUN_FINISHED"}
+        changed = [outlet for outlet in outlets if any(type_.startswith("STATE") for type_ in outlet.types)]
+        assert len(changed) == 1, "those that do nothing leave the screen as it is"
 
     async def test_a_standing_approval_is_not_the_clients_to_claim(self) -> None:
         kitchen = Kitchen(lambda messages, options: change())
@@ -683,7 +725,26 @@ class TestHistory:
             assert [message.role for message in told] == ["user", "assistant", "tool", "tool"]
             assert told[1].contents[:2] == (ReasoningContent("hm", "sealed"), TextContent("Let me. "))
             assert [call.call_id for call in told[1].function_calls] == ["call_1", "call_2"]
-            assert {content.call_id for message in told[2:] for content in message.contents} == {"call_1", "call_2"}
+            results: list[Any] = [content for message in told[2:] for content in message.contents]
+            assert {content.call_id for content in results} == {"call_1", "call_2"}
+
+    async def test_what_is_recorded_is_the_conversation_alone(self) -> None:
+        kitchen = Kitchen([[change(), mail("ada")], mail("bob"), "Done."])
+        async with serving(kitchen, state=OLD) as talk:
+            await talk.say()
+            await talk.answer({"approved": True})
+            record = await kitchen.threads.load("", talk.client.thread_id)
+        assert record.turn is not None
+        assert len(record.turn.pending) == 1
+        kinds = [content.type for message in record.turn.conversation for content in message.contents]
+        assert kinds == [
+            "text",
+            "function_call",
+            "function_call",
+            "function_result",
+            "function_result",
+            "function_call",
+        ]
 
     async def test_what_the_person_says_with_the_answer_is_heard(self) -> None:
         kitchen = Kitchen([change(), "Done."])
@@ -767,6 +828,53 @@ class TestHistory:
         thread = {"thread_id": talk.client.thread_id, "messages": talk.client.messages, "state": talk.state}
         again = await run_alone(served, **thread)
         assert consumed(again, an_input(**thread)).state == OLD
+
+    @pytest.mark.parametrize("approved", [True, False])
+    @pytest.mark.parametrize("ends", [True, False])
+    async def test_an_answer_to_one_of_two_whose_run_was_cut_off(self, ends: bool, approved: bool) -> None:
+        """Whatever became of its call, it is not made again, and the other question is still open."""
+        ran: list[str] = []
+
+        @tool
+        async def update_recipe(recipe: dict[str, Any]) -> str:
+            ran.append(recipe["title"])
+            if recipe["title"] == "One" and not ends:
+                raise asyncio.CancelledError  # as when the client leaves
+            return f"made {recipe['title']}"
+
+        @tool(approval_mode="always_require")
+        async def hang() -> str:
+            ran.append("hang")
+            await asyncio.Event().wait()
+            return "never"
+
+        model = Model([[change("One"), scripted_call("hang"), change("Two")], "Done."])
+        served = AGUIAgent(
+            Agent(model, tools=[update_recipe, hang]), predict_state_config=PREDICT_RECIPE, require_confirmation=True
+        )
+        first = await run_alone(served, state=OLD, messages=[UserMessage(id="u", content="go")])
+        one, hanging, two = (each["id"] for each in raw(first)[-1]["outcome"]["interrupts"])
+        shown = consumed(first, an_input(state=OLD)).state
+        outlet = Recording()
+        answers = [resolved(one, {"approved": True}), resolved(hanging, {"approved": True})]
+        cut_off = asyncio.create_task(drive(served, Run(an_input(run_id="r2", state=shown, resume=answers), outlet)))
+        await asyncio.sleep(0.02)
+        cut_off.cancel()
+        await asyncio.wait([cut_off])
+        assert sorted(ran) == ["One", "hang"]
+        again = await run_alone(served, run_id="r3", state=shown, resume=[resolved(two, {"approved": approved})])
+        made = ["One", "Two", "hang"] if approved else ["One", "hang"]
+        assert sorted(ran) == made
+        assert "outcome" not in raw(again)[-1]
+        titles = [title for title, so in (("One", ends), ("Two", approved)) if so]
+        expected = {**OLD, "recipe": {**NEW, "title": titles[-1]}} if titles else OLD
+        assert consumed(again, an_input(run_id="r3", state=shown)).state == expected
+        if approved:
+            told = dict(zip(("One", "hang", "Two"), model.results(), strict=True))
+            assert (told["One"] == "made One") is ends
+            assert "not known" in told["hang"]
+        await run_alone(served, run_id="r4", messages=[UserMessage(id="u2", content="and?")])
+        assert sorted(ran) == made
 
 
 class TestTexts:

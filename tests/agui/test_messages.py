@@ -55,7 +55,7 @@ def call(call_id: str, name: str = "look", arguments: str = "{}") -> ToolCall:
     return ToolCall(id=call_id, type="function", function=FunctionCall(name=name, arguments=arguments))
 
 
-async def shown(*messages: Any, **options: Any) -> list[Message]:
+async def shown(*messages: Any, **options: Any) -> Any:
     """What the model is shown of these messages."""
     model = Model(lambda messages, options: "ok")
     outlet = await run_alone(AGUIAgent(Agent(model, tools=[look]), **options), messages=list(messages))
@@ -208,7 +208,7 @@ class TestContents:
         assert message.author_name == "Ada"
 
     def test_data_that_is_no_base64_is_refused_by_its_path(self) -> None:
-        picture = ImagePart(source=DataSource(value="not base64!", mime_type="image/png"))
+        picture = ImagePart(source=DataSource(value="YW!Jj", mime_type="image/png"))
         served = AGUIAgent(Agent(Model(["ok"])))
         with pytest.raises(InputRejected) as refused:
             read_messages([UserMessage(id="u", content=[TextPart(text="x"), picture])])

@@ -7,7 +7,7 @@ import itertools
 import json
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -31,7 +31,7 @@ from accord.agents import (
     tool,
 )
 from accord.agui import AGUIAgent, current_run
-from accord.agui.predictive import Predictor, PredictStateConfig
+from accord.agui.predictive import Predictor, PredictStateConfig, is_stage
 from accord.protocol import StateDeltaEvent
 from agui.talk import PREDICT_RECIPE, Model, Raw, Talk, deltas, recipe_agent, update_recipe
 from producer.recording import a_run, an_input, consumed
@@ -163,6 +163,7 @@ class TestShowing:
         talk = Talk(served, state=OLD)
         await talk.say()
         assert talk.state == OLD
+        assert talk.results == {"call_1": "ok"}
         assert talk.of("STATE_DELTA", "STATE_SNAPSHOT") == []
 
     async def test_arguments_that_middleware_changed_are_what_is_so(self) -> None:
@@ -184,7 +185,7 @@ class TestShowing:
                 draft["log"] = ["written"]
             return "ok"
 
-        served, model = recipe_agent([scripted_call("update_recipe", {"recipe": NEW}), "ok"], tools=[update_recipe])
+        served, _ = recipe_agent([scripted_call("update_recipe", {"recipe": NEW}), "ok"], tools=[update_recipe])
         talk = Talk(served, state=OLD)
         await talk.say()
         assert talk.state == {"recipe": NEW, "other": [1, None], "log": ["written"]}
@@ -213,10 +214,46 @@ class TestShowing:
         )
         talk = Talk(served)
         await talk.say()
-        seen = [state["recipe"] for state in talk.states if "recipe" in state]
-        lengths = [len(json.dumps(recipe)) for recipe in seen]
+        seen = list(itertools.dropwhile(lambda state: "recipe" not in state, talk.states))
+        assert len(seen) > 10
+        lengths = [len(json.dumps(state.get("recipe"))) for state in seen]
         assert lengths == sorted(lengths), "it only grows"
         assert talk.state == {"recipe": NEW, "note": "hm", "log": "hm"}
+
+    @pytest.mark.parametrize("filler", [{}, {"filler": "x" * 500}])
+    @pytest.mark.parametrize("private", [False, True])
+    async def test_whoever_writes_beside_it_wipes_nothing(self, private: bool, filler: dict[str, Any]) -> None:
+        """However small the state is, so that the whole of it would be the smallest event."""
+        go_on = asyncio.Event()
+
+        @tool
+        async def update_recipe(recipe: dict[str, Any]) -> str:
+            await go_on.wait()
+            return "ok"
+
+        @tool
+        async def note() -> str:
+            with current_run().state.edit() as draft:
+                draft["a"], draft["b"] = 1, 2
+                del draft["c"]
+            asyncio.get_running_loop().call_soon(go_on.set)
+            return "ok"
+
+        members: dict[str, Any] = {name: {} for name in ("recipe", "a", "b", "c", "filler")}
+        served, _ = recipe_agent(
+            [[scripted_call("update_recipe", {"recipe": NEW}), scripted_call("note")], "ok"],
+            tools=[update_recipe, note],
+            state_schema=members,
+            private_state=["b"] if private else [],
+        )
+        talk = Talk(served, state={"c": 3, **filler})
+        await talk.say()
+        shown = {**filler, **({} if private else {"b": 2})}
+        ended = indices(talk.events, "TOOL_CALL_END")[-1]
+        noted = next(place for place in indices(talk.events, "STATE_DELTA", "STATE_SNAPSHOT") if place > ended)
+        assert talk.events[noted]["type"] == "STATE_DELTA"
+        assert talk.states[noted] == {"recipe": NEW, "a": 1, **shown}
+        assert talk.state == {"recipe": NEW, "a": 1, **shown}
 
 
 class TestAmount:
@@ -358,7 +395,7 @@ class TestTakingBack:
         def update_recipe(recipe: dict[str, Any]) -> str:
             raise ValueError("no")
 
-        served, model = recipe_agent([scripted_call("update_recipe", {"recipe": NEW}), "Sorry."], tools=[update_recipe])
+        served, _ = recipe_agent([scripted_call("update_recipe", {"recipe": NEW}), "Sorry."], tools=[update_recipe])
         talk = Talk(served, state=old)
         with caplog.at_level(logging.CRITICAL, "accord"):
             await talk.say()
@@ -522,6 +559,47 @@ class TestDisconnect:
         assert talk.state == {"recipe": {}}
 
 
+class TestStages:
+    """What a prediction may have looked like on its way."""
+
+    WHOLE: ClassVar[Any] = {"title": "Carbonara", "steps": [{"text": "fry"}, "mix"], "n": 12, "none": None}
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            WHOLE,
+            {},
+            {"title": ""},
+            {"title": "Carb"},
+            {"title": "Carbonara", "steps": []},
+            {"title": "Carbonara", "steps": [{}]},
+            {"title": "Carbonara", "steps": [{"text": "fry"}, "m"], "n": 12},
+        ],
+    )
+    def test_is_one(self, value: Any) -> None:
+        assert is_stage(value, self.WHOLE)
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            None,
+            [],
+            "",
+            {"title": "Mine"},
+            {"title": "Carbonara!"},
+            {"other": 1},
+            {"n": 1},
+            {"n": 12.0},
+            {"none": False},
+            {"steps": ["fry"]},
+            {"steps": {}},
+            {"title": "Carbonara", "steps": [{"text": "fry"}, "mix", "eat"]},
+        ],
+    )
+    def test_is_none(self, value: Any) -> None:
+        assert not is_stage(value, self.WHOLE)
+
+
 class TestSeveralCalls:
     @staticmethod
     def gated(order: Sequence[str], outcomes: Mapping[str, bool]) -> tuple[Any, Any]:
@@ -600,6 +678,28 @@ class TestSeveralCalls:
         assert ran == ["One", "Two"]
         committed = [value for value, succeeded in zip(values, outcomes, strict=True) if succeeded]
         assert talk.state == {**OLD, **({"recipe": committed[-1]} if committed else {})}
+
+    async def test_what_fails_takes_back_nothing_of_what_another_call_shows(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        failed = asyncio.Event()
+
+        @tool
+        async def update_recipe(recipe: dict[str, Any]) -> str:
+            if recipe["title"] == "One":
+                asyncio.get_running_loop().call_later(0.005, failed.set)
+                raise ValueError
+            await failed.wait()
+            return "ok"
+
+        calls = [scripted_call("update_recipe", {"recipe": {"title": name}}) for name in ("One", "Two")]
+        served, _ = recipe_agent([calls, "ok"], tools=[update_recipe])
+        talk = Talk(served, state=OLD)
+        with caplog.at_level(logging.CRITICAL, "accord"):
+            await talk.say()
+        assert list(talk.results) == ["call_1", "call_2"]
+        shown = [state["recipe"] for state in talk.states[indices(talk.events, "TOOL_CALL_RESULT")[0] :]]
+        assert shown == [{"title": "Two"}] * len(shown)
 
     async def test_each_call_has_a_parser_of_its_own(self) -> None:
         @tool

@@ -107,6 +107,7 @@ class TestState:
     def test_it_cannot_be_broken_out_of(self, attack: str) -> None:
         text = describe_state({attack: [attack, {"x": attack}]}, None, 10_000)
         assert json.loads(fenced(text)) == {attack: [attack, {"x": attack}]}
+        assert not set("<>") & set(fenced(text))
         text.encode()
 
     @given(ANYTHING, st.integers(0, 60))

@@ -46,6 +46,8 @@ number = 7
 def two(a, b): ...
 """
 INPUT = {"threadId": "t", "runId": "r", "messages": [{"id": "u", "role": "user", "content": "Hi"}]}
+#: Without it, an HTTP client that accepts anything is served the binary wire.
+TEXT = {"Accept": "text/event-stream"}
 
 
 @pytest.fixture
@@ -76,7 +78,7 @@ AGENT = Agent(ScriptedChatClient(["Hello."]))
 @pytest.mark.parametrize("path", [None, "/", "/agent", "agent"])
 async def test_what_is_no_application_gets_one(found: Any, path: str | None) -> None:
     async with serve(application(found, "x:y", path)) as url, httpx.AsyncClient() as client:
-        answer = await client.post(f"{url}/{(path or '').lstrip('/')}", json=INPUT)
+        answer = await client.post(f"{url}/{(path or '').lstrip('/')}", json=INPUT, headers=TEXT)
     assert answer.status_code == 200
     assert '"type":"RUN_FINISHED"' in answer.text
 
@@ -149,7 +151,7 @@ def test_a_process_that_serves(here: Path) -> None:
             assert line.startswith("Serving served_here:producer on http://127.0.0.1:")
             url = line.split(" on ")[1].split(" ")[0]
             assert url.endswith("/agent")
-            assert '"type":"RUN_FINISHED"' in httpx.post(url, json=INPUT).text
+            assert '"type":"RUN_FINISHED"' in httpx.post(url, json=INPUT, headers=TEXT).text
             process.send_signal(signal.SIGTERM)
             _, errors = process.communicate(timeout=30)
             assert "Traceback" not in errors

@@ -249,7 +249,7 @@ async def test_a_limit_that_is_passed_names_itself(limits: dict[str, Any], event
         (answer("200 OK", "text/html"), b"<!doctype html>\n<title>Hi</title>", 200, "'<!doctype html> <title>Hi"),
         (answer("200 OK", "application/json"), b'{"ok": true}', 200, "application/json"),
         (answer("200 OK", None), b"hello", 200, "no content type"),
-        (answer("200 OK", "application/vnd.ag-ui.event+proto"), b"\x00\x00\x00\x04", 200, "event+proto"),
+        (answer("200 OK", "application/x-protobuf"), b"\x00\x00\x00\x04", 200, "x-protobuf"),
         (answer("404 Not Found", "text/plain"), b"no such page", 404, "'no such page'"),
         (answer("404 Not Found", "application/json"), b'{"detail":"Not Found"}', 404, "Not Found"),
         (answer("401 Unauthorized", "application/json"), b'{"error":"who are you"}', 401, "who are you"),

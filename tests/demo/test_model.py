@@ -132,5 +132,5 @@ async def test_the_application_serves_it() -> None:
     transport = httpx.ASGITransport(app=create_app())
     asked = {"threadId": "t", "runId": "r", "messages": [{"id": "u", "role": "user", "content": "pancakes"}]}
     async with httpx.AsyncClient(transport=transport, base_url="http://demo") as http:
-        answered = await http.post("/", json=asked)
+        answered = await http.post("/", json=asked, headers={"Accept": "text/event-stream"})
     assert '"Fluffy Pancakes"' in answered.text

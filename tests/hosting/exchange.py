@@ -14,7 +14,7 @@ import httpx
 
 from accord.consumer import Pipeline
 from accord.protocol import CustomEvent, Event, TextMessageContentEvent
-from accord.wire import SSEReader
+from accord.wire import PROTOBUF_MEDIA_TYPE, SSE_MEDIA_TYPE, ProtobufReader, SSEReader
 
 T = TypeVar("T")
 
@@ -32,9 +32,10 @@ def run_input(thread_id: str = "t1", run_id: str = "r1", **members: Any) -> dict
     return {"threadId": thread_id, "runId": run_id, "messages": [], **members}
 
 
-def read_events(body: bytes) -> list[Event]:
+def read_events(body: bytes, content_type: str = SSE_MEDIA_TYPE) -> list[Event]:
     """The events of a whole response, as a consumer that believes nothing reads them."""
-    reader, pipeline = SSEReader(), Pipeline()
+    reader: Any = {SSE_MEDIA_TYPE: SSEReader, PROTOBUF_MEDIA_TYPE: ProtobufReader}[content_type]()
+    pipeline = Pipeline()
     events = [event for payload in reader.feed(body) for event in pipeline.feed(payload)]
     reader.close()
     pipeline.finish()
@@ -55,17 +56,17 @@ def values_of(events: list[Event]) -> list[Any]:
     return [event.value for event in events if isinstance(event, CustomEvent)]
 
 
-def http_client() -> httpx.AsyncClient:
+def http_client(accept: str = SSE_MEDIA_TYPE) -> httpx.AsyncClient:
     """Gives up only where nothing will come, and loads no certificates, which takes longer than many a run."""
-    return httpx.AsyncClient(timeout=PATIENCE, verify=False)
+    return httpx.AsyncClient(timeout=PATIENCE, verify=False, headers={"Accept": accept})
 
 
-async def post(url: str, **members: Any) -> list[Event]:
+async def post(url: str, *, accept: str = SSE_MEDIA_TYPE, **members: Any) -> list[Event]:
     """One whole run."""
-    async with http_client() as client:
+    async with http_client(accept) as client:
         response = await client.post(url, json=run_input(**members))
         assert response.status_code == 200
-        return read_events(response.content)
+        return read_events(response.content, response.headers["content-type"])
 
 
 class Exchange:
@@ -85,14 +86,14 @@ class Exchange:
         """Reads to the end; all events of the run."""
         async for chunk in self._chunks:
             self.body += chunk
-        return read_events(bytes(self.body))
+        return read_events(bytes(self.body), self.response.headers["content-type"])
 
 
 @asynccontextmanager
-async def exchange(url: str, **members: Any) -> AsyncIterator[Exchange]:
+async def exchange(url: str, *, accept: str = SSE_MEDIA_TYPE, **members: Any) -> AsyncIterator[Exchange]:
     """Leaving the block leaves the run: the connection is closed."""
     async with (
-        http_client() as client,
+        http_client(accept) as client,
         client.stream("POST", url, json=run_input(**members)) as response,
     ):
         yield Exchange(response)
@@ -113,9 +114,9 @@ class Socket:
         lines = [f"{method} {self.path} HTTP/1.1", "Host: localhost", *headers]
         self.send("\r\n".join([*lines, "", ""]).encode())
 
-    def request(self, **members: Any) -> None:
+    def request(self, *headers: str, **members: Any) -> None:
         body = json.dumps(run_input(**members)).encode()
-        self.head("Content-Type: application/json", f"Content-Length: {len(body)}")
+        self.head("Content-Type: application/json", f"Content-Length: {len(body)}", *headers)
         self.send(body)
 
     async def until(self, text: bytes) -> bytes:

@@ -11,13 +11,17 @@ from hypothesis import strategies as st
 
 from accord.errors import EncodingError
 from accord.state import apply_patch, diff, identical
-from state.values import json_values, lines_run, nested, scalars
+from state.values import calls_made, json_values, lines_run, nested, scalars
 
 JSON = Any
 
 
 def wire_size(operations: list[Any]) -> int:
     return len(msgspec.json.encode(operations))
+
+
+def replace_all(new: JSON) -> dict[str, Any]:
+    return {"op": "replace", "path": "", "value": new}
 
 
 def check(old: JSON, new: JSON, **limits: int) -> list[dict[str, Any]]:
@@ -28,7 +32,7 @@ def check(old: JSON, new: JSON, **limits: int) -> list[dict[str, Any]]:
     assert identical(apply_patch(old, operations), new)
     assert identical([old, new], before)
     assert bool(operations) != identical(old, new)
-    assert wire_size(operations) <= wire_size([{"op": "replace", "path": "", "value": new}])
+    assert wire_size(operations) <= wire_size([replace_all(new)])
     return operations
 
 
@@ -153,6 +157,7 @@ class TestSmall:
     def test_the_same_object_costs_nothing(self) -> None:
         assert diff(ITEMS, ITEMS) == []
         huge = nested(100_000, ITEMS)
+        assert lines_run(lambda: diff(huge, huge)) < 20
         assert lines_run(lambda: diff({"a": huge, "b": 1}, {"a": huge, "b": 2})) < 200
 
     def test_one_changed_field(self) -> None:
@@ -167,7 +172,11 @@ class TestSmall:
         assert check(ITEMS, new) == [{"op": "add", "path": "/9", "value": {"id": 99, "text": "new"}}]
         assert check(new, ITEMS) == [{"op": "remove", "path": "/9"}]
         assert check(ITEMS[:-1], ITEMS) == [{"op": "add", "path": "/29", "value": ITEMS[-1]}]
-        assert check([1, 2, 3, 4, 5, 6, 7, 8], [1, 2]) != []
+
+    def test_several_elements_more_or_less(self) -> None:
+        new = ITEMS[:5] + ITEMS[8:]
+        assert check(ITEMS, new) == [{"op": "remove", "path": f"/{index}"} for index in (7, 6, 5)]
+        assert check(new, ITEMS) == [{"op": "add", "path": f"/{index}", "value": ITEMS[index]} for index in (5, 6, 7)]
 
     def test_an_element_that_moved_is_moved(self) -> None:
         new = [*ITEMS[:3], ITEMS[20], *ITEMS[3:20], *ITEMS[21:]]
@@ -180,13 +189,18 @@ class TestSmall:
     def test_records_are_known_by_their_id(self, member: str) -> None:
         old = [{member: f"r{number}", "done": False, "text": "t" * 20} for number in range(20)]
         new = copy.deepcopy(old)
-        new[2]["done"] = True
+        new[2]["done"] = new[3]["done"] = True
         new[15]["text"] = "u" * 20
         del new[9]
-        new.insert(4, {member: "fresh", "done": False, "text": ""})
-        operations = check(old, new)
-        assert sorted(operation["op"] for operation in operations) == ["add", "remove", "replace", "replace"]
-        assert {operation["path"] for operation in operations} == {"/9", "/4", "/2/done", "/15/text"}
+        fresh = {member: "fresh", "done": False, "text": ""}
+        new.insert(3, fresh)
+        assert check(old, new) == [
+            {"op": "remove", "path": "/9"},
+            {"op": "add", "path": "/3", "value": fresh},
+            {"op": "replace", "path": "/2/done", "value": True},
+            {"op": "replace", "path": "/4/done", "value": True},
+            {"op": "replace", "path": "/15/text", "value": "u" * 20},
+        ]
 
     def test_ids_that_repeat_are_no_ids(self) -> None:
         old = [{"id": 1, "v": number} for number in range(9)]
@@ -198,6 +212,10 @@ class TestSmall:
         old = {"keep": keep, "small": {"a": 1, "b": 2, "c": 3}}
         new = {"keep": keep, "small": {"a": 4, "b": 5, "c": 6}}
         assert check(old, new) == [{"op": "replace", "path": "/small", "value": new["small"]}]
+
+    def test_a_path_may_cost_more_than_the_document(self) -> None:
+        name = "/" * 40
+        assert check({name: {"a": 1}}, {name: {"a": 2}}) == [replace_all({name: {"a": 2}})]
 
     def test_values_are_those_of_the_new_document(self) -> None:
         value = {"deep": [1]}
@@ -216,8 +234,9 @@ class TestBounded:
         for shared in (True, False):
             old, new = change(20_000, shared=shared)
             assert check(old, new) == [{"op": "replace", "path": "/10000/done", "value": True}]
-        # Equal copies are compared many at a time.
+        # Equal copies are compared many at a time, and shared elements not at all.
         assert lines_run(lambda: diff(*change(20_000, shared=False))) < 20_000
+        assert calls_made(lambda: diff(*change(20_000, shared=True)), "encode") < 50
 
     @pytest.mark.parametrize(
         "lists",
@@ -253,12 +272,23 @@ class TestBounded:
         assert diff([nested(50_000, 1), "a", "b"], ["b", nested(50_000, 1), "a"])
         assert lines_run(lambda: diff(nested(20_000, 1), nested(20_000, 2))) < 2_000_000
 
+    def test_a_pointer_that_would_be_too_long_replaces_from_further_up(self) -> None:
+        keep = "x" * 99
+        old = {"a": {"bb": {"cc": {"d": 1, "keep": keep}}}, "keep": keep}
+        new = {"a": {"bb": {"cc": {"d": 2, "keep": keep}}}, "keep": keep}
+        for limit, path in ((10, "/a/bb/cc/d"), (9, "/a/bb/cc"), (7, "/a/bb"), (4, "/a"), (1, "")):
+            (operation,) = check(old, new, max_pointer_length=limit)
+            assert operation["path"] == path
+        moved = [ITEMS[0], ITEMS[20], *ITEMS[1:20], *ITEMS[21:]]
+        assert check(ITEMS, moved, max_pointer_length=3) == [{"op": "move", "path": "/1", "from": "/20"}]
+        assert check(ITEMS, moved, max_pointer_length=2) == [replace_all(moved)]
+
     def test_names_are_strings(self) -> None:
         with pytest.raises(EncodingError, match="/a"):
             diff({"a": {1: 2}}, {"a": {1: 3}})
 
     def test_a_difference_json_cannot_carry_is_still_a_difference(self) -> None:
-        filler = [{"x": number} for number in range(600)]
-        assert diff([*filler, {"x": None}], [*filler, {"x": float("inf")}])
-        assert diff([*filler, {"x": "\ud800"}], [*filler, {"x": "\ud801"}])
-        assert diff([*filler, {"x": 2**70}], [*filler, {"x": 2**70 + 1}])
+        for old, new in [(None, float("inf")), ("\ud800", "\ud801"), (2**70, 2**70 + 1)]:
+            # Among many equal copies, which are compared as bytes.
+            copies = [[{"x": number} for number in range(600)] for _ in range(2)]
+            assert diff([*copies[0], {"x": old}], [*copies[1], {"x": new}])

@@ -83,3 +83,17 @@ def test_an_ended_value_does_not_put_off_the_open_text() -> None:
     decide(pace, 0, 10.0)
     assert decide(pace, 400, 10.2, ended_cost=20, text_cost=50, sent=9, growth=3) is Due.ENDED
     assert decide(pace, 401, 10.25, text_cost=50, sent=9, growth=4) is Due.EVERYTHING
+
+
+def test_what_is_left_of_the_start_ends_when_a_text_no_longer_fits() -> None:
+    pace = Pace(max_delay=0.25, min_growth=100)
+    decide(pace, 0, ended_cost=1_848 - DELTA_COST)
+    assert pace.wake_at == 0
+    assert decide(pace, 9, text_cost=300, sent=0, growth=9) is Due.NOTHING
+    assert pace.wake_at > 9
+
+
+def test_pieces_may_wait_for_company() -> None:
+    pace = a_spent_pace()
+    decide(pace, 1_000)
+    assert 1_000 + 32 <= pace.wake_at <= 1_000 + 128

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import random
@@ -26,8 +27,9 @@ def cut(text: str, size: int) -> list[str]:
 class Watcher:
     """Reads the operations as a front end would, and holds every law they keep on the way."""
 
-    def __init__(self, start: JSON = None) -> None:
+    def __init__(self, start: JSON = None, *, names_repeat: bool = False) -> None:
         self.state: JSON = {} if start is None else start
+        self._names_repeat = names_repeat
         self.bytes = 0
         self.deltas = 0
         self._emitted: list[tuple[Any, Any]] = []
@@ -41,7 +43,7 @@ class Watcher:
         self.bytes += len(json.dumps({"type": "STATE_DELTA", "delta": operations}, separators=(",", ":")))
         for operation in operations:
             old = _at(self.state, operation["path"])
-            if isinstance(old, str) and operation["op"] == "replace" and isinstance(operation["value"], str):
+            if isinstance(old, str) and operation["op"] == "replace" and not self._names_repeat:
                 assert operation["value"].startswith(old)
             self.state = apply_patch(self.state, [operation])
 
@@ -60,14 +62,19 @@ def _at(document: JSON, pointer: str) -> JSON:
     return document
 
 
-def predict(text: str, size: int = 4, *, rate: float | None = None, **given: Any) -> Watcher:
-    """`text` in pieces of `size`; with `rate`, at so many characters a second."""
-    parser, watcher = PartialJSON(**given), Watcher()
-    for number, piece in enumerate(cut(text, size)):
-        watcher.see(parser.feed(piece, None if rate is None else number * size / rate))
-    watcher.see(parser.close())
-    watcher.check()
+def predict(text: str, size: int = 4, *, names_repeat: bool = False, **given: Any) -> Watcher:
+    """What a front end makes of `text` in pieces of `size`."""
+    parser, watcher = PartialJSON(**given), Watcher(names_repeat=names_repeat)
+    for piece in cut(text, size):
+        watcher.see(parser.feed(piece))
+    # Only a number alone needs the end of the text to end; all else is there with the last character.
+    complete = parser.complete
+    rest = parser.close()
     assert parser.complete
+    assert complete or not (parser.value is None or isinstance(parser.value, dict | list | str | bool))
+    assert rest == [] or not complete
+    watcher.see(rest)
+    watcher.check()
     return watcher
 
 
@@ -86,8 +93,8 @@ def replace(path: str, value: JSON) -> dict[str, Any]:
 
 
 @st.composite
-def documents(draw: st.DrawFn) -> tuple[str, JSON]:
-    """JSON text, and what it means. Now and then a long text, a name that comes twice, much of one kind."""
+def documents(draw: st.DrawFn) -> tuple[str, JSON, bool]:
+    """JSON text, what it means, and whether names come twice in it. Now and then a long text or much of one kind."""
     value = draw(json_values(20))
     form = draw(st.sampled_from(["plain", "plain", "long", "many", "twice"]))
     if form == "long":
@@ -99,7 +106,7 @@ def documents(draw: st.DrawFn) -> tuple[str, JSON]:
         other = json.dumps(draw(json_values(6)))
         text = f'{{"a":{other},"b":{text},"a":{text},"b":{other},"a":{other}}}'
         value = json.loads(text)
-    return text, value
+    return text, value, form == "twice"
 
 
 class TestLaws:
@@ -109,12 +116,13 @@ class TestLaws:
         st.sampled_from([1, 16, 512]),
         st.none() | st.floats(0, 0.2),
     )
-    @example((r'{"t":"ab\ud83d\ude00\n"}', {"t": "ab😀\n"}), [1], 1, None)
+    @example((r'{"t":"ab\ud83d\ude00\n"}', {"t": "ab😀\n"}, False), [1], 1, None)
     def test_applied_in_order_the_operations_end_in_the_document(
-        self, document: tuple[str, JSON], sizes: list[int], min_growth: int, pause: float | None
+        self, document: tuple[str, JSON, bool], sizes: list[int], min_growth: int, pause: float | None
     ) -> None:
-        text, value = document
-        parser, watcher = PartialJSON("/v", min_growth=min_growth), Watcher({"v": "old", "kept": 1})
+        text, value, names_repeat = document
+        parser = PartialJSON("/v", min_growth=min_growth)
+        watcher = Watcher({"v": "old", "kept": 1}, names_repeat=names_repeat)
         start = turn = 0
         read: list[tuple[JSON, JSON]] = []
         while start < len(text):
@@ -135,9 +143,9 @@ class TestLaws:
             assert identical(handed_out, before)
 
     @given(documents(), st.integers(1, 9))
-    def test_a_document_may_be_the_whole_state(self, document: tuple[str, JSON], size: int) -> None:
-        text, value = document
-        watcher = predict(text, size)
+    def test_a_document_may_be_the_whole_state(self, document: tuple[str, JSON, bool], size: int) -> None:
+        text, value, names_repeat = document
+        watcher = predict(text, size, names_repeat=names_repeat)
         assert identical(watcher.state, value)
 
     @given(
@@ -163,7 +171,7 @@ class TestLaws:
             with pytest.raises(MalformedJSON):
                 predict(text, size)
         else:
-            predict(text, size)
+            predict(text, size, names_repeat=True)
 
 
 class TestOperations:
@@ -327,6 +335,18 @@ class TestErrors:
                 again()
             assert later.value is caught.value
 
+    def test_pieces_that_wait_do_not_hide_an_error(self) -> None:
+        parser = PartialJSON()
+        for piece in cut('{"a":["' + "x" * 4_000 + '",?', 4):
+            with contextlib.suppress(MalformedJSON):
+                parser.feed(piece)
+        with pytest.raises(MalformedJSON):
+            for piece in cut(" " * 200, 4):
+                parser.feed(piece)
+        for piece in ("x", '"', "]"):
+            with pytest.raises(MalformedJSON):
+                parser.feed(piece)
+
     @pytest.mark.parametrize("text", ["", '{"a":', '{"a":"te', "[1"])
     def test_a_text_that_ends_early(self, text: str) -> None:
         parser = PartialJSON()
@@ -353,7 +373,7 @@ class TestErrors:
             ({"max_key_length": 3}, '{"abcd":1}'),
         ],
     )
-    def test_limits(self, limits: dict[str, int], text: str) -> None:
+    def test_limits(self, limits: dict[str, Any], text: str) -> None:
         with pytest.raises(LimitExceeded, match=next(iter(limits))):
             predict(text, **limits)
         with pytest.raises(AccordError):
@@ -423,6 +443,15 @@ class TestSmallAndSoon:
                 seen = watcher.state.get("recipe", {}).get(part, [])
                 furthest = max(furthest, len(read.get(part, [])) - len(seen))
         assert furthest <= 8
+
+    def test_small_elements_appear_too(self) -> None:
+        """Each at its own path they would cost ten times their text; then the array is sent again as it grows."""
+        text = json.dumps({"v": list(range(4_000))}, separators=(",", ":"))
+        parser, watcher = PartialJSON(select={"v": "/v"}), Watcher()
+        for number, piece in enumerate(cut(text, 4)):
+            watcher.see(parser.feed(piece))
+            if number % 50 == 0 and number > 1_000:
+                assert len(watcher.state["v"]) > 0.5 * len(parser.value["v"])
 
     @pytest.mark.parametrize("length", [20_000, 200_000])
     @pytest.mark.parametrize("letter", ["x", "한", "\n"])
@@ -534,6 +563,9 @@ class TestLinear:
         parser = PartialJSON("/v")
         pieces = cut(self._text(24_000), 4)
         assert lines_run(lambda: [parser.feed(piece) for piece in pieces]) < 9 * len(pieces)
+        parser = PartialJSON("/v")
+        pieces = cut(json.dumps({"document": 'say "x" ' * 3_000}), 4)
+        assert lines_run(lambda: [parser.feed(piece) for piece in pieces]) < 55 * len(pieces)
 
     @settings(max_examples=20)
     @given(st.integers(0, 3))

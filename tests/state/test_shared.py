@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import copy
 import tracemalloc
 from typing import Any
@@ -61,6 +62,22 @@ class SharedAndPlain(RuleBasedStateMachine):
         else:
             self.shared.apply(patch)
 
+    @rule(candidates=st.lists(operations, min_size=4, max_size=14), refused=st.booleans())
+    def apply_what_applies(self, candidates: list[dict[str, Any]], refused: bool) -> None:
+        """A long patch of operations that all apply; then, perhaps, one that does not."""
+        result, patch = self.plain, []
+        for operation in candidates:
+            with contextlib.suppress(PatchError):
+                result = apply_patch(result, [copy.deepcopy(operation)])
+                patch.append(operation)
+        self.watch(patch)
+        if refused:
+            with pytest.raises(PatchError, match=f"operation {len(patch)} "):
+                self.shared.apply([*patch, {"op": "test", "path": "", "value": "never"}])
+        else:
+            self.shared.apply(patch)
+            self.plain = result
+
     @rule()
     def read(self) -> None:
         value = self.shared.value
@@ -78,13 +95,27 @@ class SharedAndPlain(RuleBasedStateMachine):
         for value, before in self.seen:
             assert identical(value, before)
 
+    @invariant()
+    def what_is_owned_hangs_below_owned_containers_and_once(self) -> None:
+        if not hasattr(self, "shared"):
+            return
+        editor = self.shared._editor
+        found: list[int] = []
+        nodes = [editor._root]
+        while nodes:
+            node = nodes.pop()
+            if id(node) in editor._owned:
+                found.append(id(node))
+                nodes.extend(node.values() if isinstance(node, dict) else node)
+        assert sorted(found) == sorted(editor._owned)
+
     def teardown(self) -> None:
         if hasattr(self, "shared"):
             assert identical(self.shared.value, self.plain)
 
 
 TestSharedAndPlain = SharedAndPlain.TestCase
-TestSharedAndPlain.settings = settings(max_examples=120, stateful_step_count=12, deadline=None)
+TestSharedAndPlain.settings = settings(max_examples=150, stateful_step_count=12, deadline=None)
 
 
 def test_a_value_that_was_read_stays() -> None:
@@ -190,6 +221,26 @@ def test_what_leaves_the_document_is_let_go() -> None:
         assert tracemalloc.get_traced_memory()[0] < 100_000
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        [{"op": "remove", "path": "/a/b/c"}, {"op": "move", "from": "/a", "path": "/z"}],
+        [{"op": "remove", "path": "/a/b/c"}, {"op": "copy", "from": "", "path": "/z"}],
+        [{"op": "replace", "path": "/a/b/c", "value": 1}, {"op": "copy", "from": "/a", "path": "/z"}],
+        [{"op": "copy", "from": "/a", "path": "/z"}, {"op": "add", "path": "/a/b/c/-", "value": 9}],
+        [{"op": "replace", "path": "", "value": {"a": {}}}, {"op": "add", "path": "/a/b", "value": 9}],
+    ],
+)
+def test_after_a_refusal_nothing_is_edited_in_two_places(refused: list[dict[str, Any]]) -> None:
+    shared = SharedValue({"a": {"b": {"c": [1]}}, "z": 0})
+    shared.apply([{"op": "add", "path": "/a/b/c/-", "value": 2}])
+    with pytest.raises(PatchError):
+        shared.apply([*refused, {"op": "remove", "path": "/nothing"}])
+    shared.apply([{"op": "copy", "from": "/a", "path": "/y"}])
+    shared.apply([{"op": "add", "path": "/a/b/c/-", "value": 3}])
+    assert shared.value == {"a": {"b": {"c": [1, 2, 3]}}, "y": {"b": {"c": [1, 2]}}, "z": 0}
 
 
 def test_edits_are_taken_back_last_first() -> None:

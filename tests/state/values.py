@@ -65,3 +65,21 @@ def lines_run(call: Callable[[], object]) -> int:
     finally:
         sys.settrace(before)
     return count
+
+
+def calls_made(call: Callable[[], object], name: str) -> int:
+    """How many times built-in functions of that name are called during `call`."""
+    count = 0
+
+    def on_event(frame: FrameType, event: str, arg: Any) -> None:
+        nonlocal count
+        if event == "c_call" and arg.__name__ == name:
+            count += 1
+
+    before = sys.getprofile()
+    sys.setprofile(on_event)
+    try:
+        call()
+    finally:
+        sys.setprofile(before)
+    return count

@@ -9,8 +9,10 @@ service asked.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
+
+import msgspec
 
 from accord.agents.content import (
     FunctionApprovalRequestContent,
@@ -34,8 +36,6 @@ class Answers:
     approved: list[FunctionCallContent]
     refused: list[tuple[FunctionCallContent, str]]
     unanswered: list[FunctionCallContent]
-    place: int
-    """Where in the conversation the results belong: behind the message that calls, and results that are there."""
 
     @property
     def given(self) -> bool:
@@ -45,7 +45,7 @@ class Answers:
 def take_answers(messages: Sequence[Message], runs_here: Callable[[str], bool]) -> Answers:
     """Reads the approvals out of a conversation; `runs_here` tells it of a tool's name.
 
-    The first answer to a call counts; one to no open call does not.
+    The first answer to a call counts, and of it the arguments; one to no open call does not.
     """
     answers: dict[str, FunctionApprovalResponseContent] = {}
     conversation: list[Message] = []
@@ -59,18 +59,28 @@ def take_answers(messages: Sequence[Message], runs_here: Callable[[str], bool]) 
         if len(kept) == len(message.contents):
             conversation.append(message)
         elif kept:
-            conversation.append(_with_contents(message, kept))
-    open_calls = _open_calls(conversation)
-    approved = [answers[call.call_id].call for call in open_calls if _says(answers, call, approved=True)]
-    refused = [
-        (call, answers[call.call_id].reason or REFUSED) for call in open_calls if _says(answers, call, approved=False)
-    ]
-    unanswered = [call for call in open_calls if call.call_id not in answers]
-    return Answers(conversation, approved, refused, unanswered, _place_of_results(conversation))
+            conversation.append(replace(message, contents=tuple(kept)))
+    taken = Answers(conversation, [], [], [])
+    for call in _open_calls(conversation):
+        answer = answers.get(call.call_id)
+        if answer is None:
+            taken.unanswered.append(call)
+        elif answer.approved:
+            taken.approved.append(msgspec.structs.replace(call, arguments=answer.call.arguments))
+        else:
+            taken.refused.append((call, answer.reason or REFUSED))
+    return taken
 
 
-def _says(answers: dict[str, FunctionApprovalResponseContent], call: FunctionCallContent, *, approved: bool) -> bool:
-    return call.call_id in answers and answers[call.call_id].approved is approved
+def place_of_result(conversation: Sequence[Message], call_id: str) -> int:
+    """Where the result of a call belongs: behind the message that calls, and results that are there."""
+    place = 0
+    while all(call.call_id != call_id for call in conversation[place].function_calls):
+        place += 1
+    place += 1
+    while place < len(conversation) and conversation[place].role is Role.TOOL:
+        place += 1
+    return place
 
 
 def _open_calls(conversation: Sequence[Message]) -> list[FunctionCallContent]:
@@ -80,23 +90,8 @@ def _open_calls(conversation: Sequence[Message]) -> list[FunctionCallContent]:
         for content in message.contents
         if isinstance(content, FunctionResultContent)
     }
-    return [call for message in conversation for call in message.function_calls if call.call_id not in done]
-
-
-def _place_of_results(conversation: Sequence[Message]) -> int:
-    place = len(conversation)
-    while place and not conversation[place - 1].function_calls:
-        place -= 1
-    while place < len(conversation) and conversation[place].role is Role.TOOL:
-        place += 1
-    return place
-
-
-def _with_contents(message: Message, contents: Sequence[object]) -> Message:
-    return Message(
-        message.role,
-        contents,  # type: ignore[arg-type]
-        message_id=message.message_id,
-        author_name=message.author_name,
-        metadata=message.metadata,
-    )
+    calls: dict[str, FunctionCallContent] = {}
+    for message in conversation:
+        for call in message.function_calls:
+            calls.setdefault(call.call_id, call)  # a history may hold it twice
+    return [call for call_id, call in calls.items() if call_id not in done]

@@ -24,7 +24,7 @@ from uuid import uuid4
 
 import msgspec
 
-from accord.agents.approvals import Answers, ApprovalPolicy, take_answers
+from accord.agents.approvals import Answers, ApprovalPolicy, place_of_result, take_answers
 from accord.agents.chat import ChatClient, ChatOptions
 from accord.agents.content import (
     Content,
@@ -69,12 +69,10 @@ class FunctionLoop:
         call_ids = _CallIds(conversation)
         options = self.options
         if answers.given:
-            place = answers.place
             async with aclosing(self._carry_out(answers)) as results:
-                async for update in results:
-                    conversation.insert(place, Message(Role.TOOL, update.contents, message_id=update.message_id))
-                    place += 1
-                    yield update
+                async for result in results:
+                    place = place_of_result(conversation, result.call_id)
+                    yield _told(result, conversation, place)
             if answers.unanswered:
                 yield self._request(answers.unanswered)
                 return
@@ -95,10 +93,10 @@ class FunctionLoop:
             ready = [call for call in calls if call.call_id not in held]
             for wrong in [error for call in held.values() if (error := self._wrong_arguments(call))]:
                 del held[wrong.call_id]
-                yield _told(wrong, conversation)
+                yield _told(wrong, conversation, len(conversation))
             async with aclosing(self._settle(ready, tools_disabled=tools_disabled)) as results:
                 async for result in results:
-                    yield _told(result, conversation)
+                    yield _told(result, conversation, len(conversation))
             if any(self._runs_here(call.name) for call in held.values()):
                 yield self._request(list(held.values()))
             if not calls or held or elsewhere:
@@ -107,13 +105,13 @@ class FunctionLoop:
                 # The call that had to be made is made; required again, there would never be an answer.
                 options = replace(options, tool_choice="auto")
 
-    async def _carry_out(self, answers: Answers) -> AsyncGenerator[AgentResponseUpdate, None]:
+    async def _carry_out(self, answers: Answers) -> AsyncGenerator[FunctionResultContent, None]:
         """The result of each call that was approved or refused."""
         for call, reason in answers.refused:
-            yield AgentResponseUpdate(as_error(reason, call), Role.TOOL, _new_message_id())
+            yield as_error(reason, call)
         async with aclosing(self._settle(answers.approved, tools_disabled=False)) as results:
             async for result in results:
-                yield AgentResponseUpdate(result, Role.TOOL, _new_message_id())
+                yield result
 
     def _request(self, calls: Sequence[FunctionCallContent]) -> AgentResponseUpdate:
         """Asks for approval of those of the calls that would run here."""
@@ -209,10 +207,10 @@ class FunctionLoop:
         return await call.tool.invoke(call.arguments, context, executor=self.executor)
 
 
-def _told(result: FunctionResultContent, conversation: list[Message]) -> AgentResponseUpdate:
-    """The update with a result, which is in the conversation from here on."""
+def _told(result: FunctionResultContent, conversation: list[Message], place: int) -> AgentResponseUpdate:
+    """The update with a result, which is in the conversation from here on, at `place`."""
     message_id = _new_message_id()
-    conversation.append(Message(Role.TOOL, result, message_id=message_id))
+    conversation.insert(place, Message(Role.TOOL, result, message_id=message_id))
     return AgentResponseUpdate(result, Role.TOOL, message_id)
 
 

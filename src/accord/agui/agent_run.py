@@ -10,7 +10,6 @@ the server has recorded of the thread.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import time
@@ -83,7 +82,6 @@ class AgentRun:
         self._record = ThreadRecord()
         self._predictor = Predictor(run, served.predicting, time.monotonic)
         self._emission = Emission(run)
-        self._names: dict[str, str] = {}
         self._answers: dict[str, Answer] = {}
         self._carried_out: dict[str, CarriedOut] = {}
         self._asked: list[FunctionCallContent] = []
@@ -144,9 +142,7 @@ class AgentRun:
             self._run.state.keep_prediction()
             return
         self._answers = {answer.pending.call.call_id: answer for answer in answers}
-        conversation = conversation_of(turn, self._received())
-        self._names = {call.call_id: call.name for message in conversation for call in message.function_calls}
-        self._emission = Emission(self._run, announced=self._names)
+        conversation = conversation_of(turn, self._received(), self._record.carried_out, served.agent)
         said = [answer.as_content(self._refusal(answer)) for answer in answers]
         heard = any(message.role is Role.USER for message in conversation[len(turn.conversation) :])
         go_on = heard or bool(left) or any(answer.approved for answer in answers)
@@ -291,7 +287,6 @@ class AgentRun:
             if not self._sets_state(update, content):
                 self._emission.content(update, content)
             if isinstance(content, FunctionCallContent):
-                self._names.setdefault(content.call_id, content.name)
                 self._predictor.feed(content.call_id, content.name, content.arguments)
             elif isinstance(content, FunctionResultContent):
                 if content.error is not None:
@@ -338,7 +333,6 @@ class AgentRun:
                 self._predictor.succeed(call.call_id, call.tool.name, dict(call.arguments))
             self._mirror.settle()
         except (StateRejected, PatchError, EncodingError) as error:
-            self._predictor.fail(call.call_id)
             self._emission.interface_results.pop(call.call_id, None)
             return FunctionResultContent(call.call_id, error=f"the state was not changed: {error}")
         return value
@@ -365,7 +359,9 @@ class AgentRun:
         turn: InterruptedTurn | None = None
         if self._asked:
             pending = ask(run, served.agent, self._asked, served.strategy, earlier)
-            turn = InterruptedTurn(tuple(answered(_without_approvals(conversation), fill=False)), pending, run.state.value)
+            turn = InterruptedTurn(
+                tuple(answered(_without_approvals(conversation), fill=False)), pending, run.state.value
+            )
         self._mirror.settle()
         session = self._session.to_dict() if self._session.state else {}
         changes: dict[str, Any] = {"turn": turn, "owned": self._owned(), "shown": {}, "session": session}
@@ -396,6 +392,8 @@ class AgentRun:
             for name, value in self._run.state.shown(self._predictor.open_members).items()
         }
         changes: dict[str, Any] = {"shown": shown, "owned": self._owned()}
+        if self._record.turn is not None:
+            changes["turn"] = replace(self._record.turn, state=committed)
         if self._carried_out:
             changes["carried_out"] = self._carried_out
         await self._save(changes)
@@ -411,9 +409,10 @@ class AgentRun:
         """Saves the record with `changes`, on top of what another run may have saved meanwhile."""
         run, threads = self._run, self._served.threads
         record = self._record
+        changes = {name: value for name, value in changes.items() if getattr(record, name) != value}
+        if not changes:
+            return
         for _ in range(_SAVE_ATTEMPTS):
-            if all(getattr(record, name) == value for name, value in changes.items()):
-                return
             changed = replace(record, version=record.version + 1, **changes)
             if await threads.save(run.scope, run.thread_id, changed):
                 self._record = changed

@@ -94,8 +94,9 @@ class AGUIEventContent(Content, frozen=True):
 class AGUIChatClient:
     """A chat client whose model is an AG-UI server, by `server_url` or by `transport`.
 
-    A session's thread (id, messages, state) is kept in the session's state under `agui`, so a saved and restored
-    session goes on where it was. `state` begins a new thread's shared state. The other arguments are `AGUIClient`'s.
+    A session's thread (id, messages, state, open questions) is kept in the session's state under `agui`, so a saved
+    and restored session goes on where it was. `state` begins a new thread's shared state. The other arguments are
+    `AGUIClient`'s.
     """
 
     def __init__(
@@ -162,6 +163,7 @@ class AGUIChatClient:
                 "thread_id": client.thread_id,
                 "state": client.state,
                 "messages": [to_wire(message) for message in client.messages],
+                "interrupts": [to_wire(interrupt) for interrupt in client.pending_interrupts],
             }
         yield translation.last(run.interrupts, client.messages)
 
@@ -190,6 +192,8 @@ class AGUIChatClient:
                 messages=[_message(raw) for raw in saved.get("messages", ())],
                 on_deviation=self._on_deviation,
             )
+            interrupts = [conform(raw, Interrupt)[0] for raw in saved.get("interrupts", ())]
+            client.conversation.set_pending_interrupts(each for each in interrupts if each is not None)
         return client
 
 

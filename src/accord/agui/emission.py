@@ -7,8 +7,6 @@ calls may interleave; each call has its own start, arguments and end.
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable
-
 from msgspec import UNSET
 
 from accord.agents import (
@@ -43,11 +41,10 @@ JSON_MEDIA_TYPE = "application/json"
 
 
 class Emission:
-    """Emits the updates of one agent's run. `announced` are calls the consumer has seen in an earlier run."""
+    """Emits the updates of one agent's run."""
 
-    def __init__(self, run: Run, *, announced: Iterable[str] = ()) -> None:
+    def __init__(self, run: Run) -> None:
         self._run = run
-        self._announced = set(announced)
         self._message_id: str | None = None
         self._text: TextMessage | None = None
         self._reasoning: Reasoning | None = None
@@ -112,8 +109,6 @@ class Emission:
             self._reasoning = None
 
     def _call(self, content: FunctionCallContent) -> None:
-        if content.call_id in self._announced:
-            return
         call = self._calls.get(content.call_id)
         if call is None:
             waiting = self._nameless.setdefault(content.call_id, [])

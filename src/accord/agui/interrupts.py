@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +26,7 @@ from accord.agents import (
     Role,
 )
 from accord.agui.confirmation import ConfirmationStrategy
-from accord.agui.threads import InterruptedTurn, PendingCall
+from accord.agui.threads import CarriedOut, InterruptedTurn, PendingCall
 from accord.producer import Run
 from accord.protocol import Interrupt, JSONObject, ResumeEntry
 
@@ -34,6 +34,8 @@ _logger = logging.getLogger("accord")
 
 FUNCTION_APPROVAL_REQUEST = "function_approval_request"
 TOOL_CALL_REASON = "tool_call"
+#: The result of a call whose run was cut off.
+NOT_KNOWN = "The run was cut off; whether this call took effect is not known."
 
 
 def response_schema(tool: FunctionTool[..., Any] | None) -> JSONObject:
@@ -169,30 +171,40 @@ def arguments_of(call: FunctionCallContent) -> JSONObject:
     return arguments if isinstance(arguments, dict) else {}
 
 
-def conversation_of(turn: InterruptedTurn, received: Sequence[Message]) -> list[Message]:
-    """The recorded conversation, and behind it what the client has added since.
+def conversation_of(
+    turn: InterruptedTurn, received: Sequence[Message], carried_out: Mapping[str, CarriedOut], agent: Agent
+) -> list[Message]:
+    """The recorded conversation, and behind it what has been added since.
 
-    Told by id: what the record holds counts, whatever the client says of it. A tool message counts where it answers
-    a call that the record leaves to the application. Nothing an assistant is said to have said since counts.
+    Told by id: what the record holds counts, whatever the client says of it. A tool message of the client's counts
+    where it answers a call that the record leaves to the application, and nothing an assistant is said to have said.
+    A call that a run was to carry out which was then cut off has the result that is recorded, or none that is known;
+    it is not made again.
     """
     known = {message.message_id for message in turn.conversation}
-    recorded = {call.call_id for message in turn.conversation for call in message.function_calls}
+    results = _results(turn.conversation)
     waiting = {each.call.call_id for each in turn.pending}
+    claimed = {call_id: message for message in received for call_id in _results([message])}
+    done = {each.result.call_id: each for each in carried_out.values()}
+    ours = {tool.name for tool in agent.tools if isinstance(tool, FunctionTool)}
     conversation = list(turn.conversation)
-    answered = {
-        content.call_id
-        for message in conversation
-        for content in message.contents
-        if isinstance(content, FunctionResultContent)
-    }
-    added = []
-    for message in received:
-        if message.message_id in known:
+    for call in (call for message in turn.conversation for call in message.function_calls):
+        if call.call_id in results or call.call_id in waiting:
             continue
-        if message.role is Role.TOOL:
-            call_id = getattr(message.contents[0], "call_id", None)
-            if call_id in recorded - waiting - answered:
-                conversation.append(message)
-        elif message.role is not Role.ASSISTANT:
-            added.append(message)
-    return conversation + added
+        if call.call_id in done:
+            carried = done[call.call_id]
+            conversation.append(Message(Role.TOOL, carried.result, message_id=carried.message_id))
+        elif call.name in ours:
+            conversation.append(
+                Message(Role.TOOL, FunctionResultContent(call.call_id, error=NOT_KNOWN, name=call.name))
+            )
+        elif call.call_id in claimed:
+            conversation.append(claimed[call.call_id])
+    said = (message for message in received if message.role not in (Role.ASSISTANT, Role.TOOL))
+    return conversation + [message for message in said if message.message_id not in known]
+
+
+def _results(messages: Iterable[Message]) -> set[str]:
+    """The ids of the calls that have a result."""
+    contents = (content for message in messages for content in message.contents)
+    return {content.call_id for content in contents if isinstance(content, FunctionResultContent)}

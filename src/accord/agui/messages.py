@@ -76,7 +76,7 @@ def answered(messages: Iterable[Message], *, fill: bool = True) -> list[Message]
     for message in conversation:
         if message.role is Role.TOOL:
             continue
-        contents = [content for content in message.contents if not _is_repeated(content, known)]
+        contents = tuple(content for content in message.contents if not _is_repeated(content, known))
         if len(contents) < len(message.contents):
             message = replace(message, contents=contents)
         if contents or not message.contents:

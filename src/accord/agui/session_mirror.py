@@ -24,6 +24,8 @@ class SessionMirror:
 
     def begin(self) -> None:
         """Takes what the client holds into the session; what only the session has goes to the client."""
+        if not self._keys:
+            return
         shared = self._shared()
         for key in self._keys:
             if key in shared:
@@ -32,6 +34,8 @@ class SessionMirror:
 
     def settle(self) -> None:
         """Makes both sides equal, and tells the client what it did not know."""
+        if not self._keys:
+            return
         shared = self._shared()
         changes: JSONObject = {}
         for key in self._keys:

@@ -109,7 +109,8 @@ def chat(
 @app.command()
 def replay(
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="A recording: .sse, .jsonl, .json (events or a case), - for stdin.")
+        str,
+        typer.Argument(metavar="FILE", help="A recording: .sse, .pb, .jsonl, .json (events or a case), - for stdin."),
     ],
     output: Annotated[
         ReplayFormat, typer.Option("--format", help="For people, or one JSON object for programs.")

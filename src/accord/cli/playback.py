@@ -16,7 +16,16 @@ from accord.cli.failure import CommandFailed
 from accord.cli.recording import Payload
 from accord.consumer import Conversation, Deviation, Pipeline, admit_input, prepare_input
 from accord.errors import AccordError, InputRejected, ProtocolViolation, TruncatedRun
-from accord.protocol import JSON, Event, Message, RunAgentInput, RunErrorEvent, RunStartedEvent, parse_peer
+from accord.protocol import (
+    JSON,
+    Event,
+    JSONObject,
+    Message,
+    RunAgentInput,
+    RunErrorEvent,
+    RunStartedEvent,
+    parse_peer,
+)
 
 Outcome: TypeAlias = Literal["success", "interrupt", "cancelled", "failed", "truncated", "rejected"]
 
@@ -96,7 +105,7 @@ class Playback:
             self.outcome = status
         yield from self._taken()
 
-    def _feed(self, pipeline: Pipeline, data: bytes, index: int) -> None:
+    def _feed(self, pipeline: Pipeline, data: bytes | JSONObject, index: int) -> None:
         try:
             events = pipeline.feed(data)
         except ProtocolViolation as violation:

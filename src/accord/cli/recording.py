@@ -1,4 +1,5 @@
-"""Recordings of a stream, as payloads in their order: event streams, JSON lines, lists of events and corpus cases.
+"""Recordings of a stream, as payloads in their order: event streams, frames of the binary wire, JSON lines, lists of
+events and corpus cases.
 
 A recording is read as it comes and nothing of it is judged here, except that it is a recording: bytes that belong to
 no format are refused with the line they stand in (`CommandFailed`, exit code 2) before any of them is taken for events.
@@ -21,23 +22,27 @@ from accord.cli.failure import CommandFailed
 from accord.cli.json_list import JSONListReader
 from accord.cli.visible import one_line
 from accord.errors import ProtocolViolation
-from accord.protocol import JSON, MAX_DEPTH
+from accord.protocol import JSON, MAX_DEPTH, JSONObject
 from accord.protocol.codec import decode_json
-from accord.wire import MAX_FRAME_BYTES, SSEReader
+from accord.wire import MAX_FRAME_BYTES, PROTOBUF_MEDIA_TYPE, SSE_MEDIA_TYPE, ProtobufReader, SSEReader
 
 _READ_BYTES: Final = 65536
 _BOM: Final = b"\xef\xbb\xbf"
 _BLANK: Final = b" \t\r\n"
 #: Formats by the ending of the name; any other name, and standard input, are told by how they begin.
-_FORMATS: Final = {".sse": "sse", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json"}
+_FORMATS: Final = {".sse": "sse", ".pb": "protobuf", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json"}
+#: How each frame begins: the length it leads with may not fill its highest byte (`MAX_FRAME_BYTES`). Text never does.
+_FRAME_START: Final = b"\0"
+_HEADER_BYTES: Final = 4
+_TEXT: Final = re.compile(rb"[\t\n\r -~]{%d}" % _HEADER_BYTES)
 #: What lies around an event in a case: the case and its stream.
 _CASE_LEVELS: Final = 2
 
 
 class Payload(NamedTuple):
-    """The JSON text of one event; `place` says where it stands, when that helps to find it (`line 3`), else `""`."""
+    """One event, raw or as JSON text; `place` says where it stands when that helps to find it (`line 3`), else `""`."""
 
-    data: bytes
+    data: bytes | JSONObject
     place: str = ""
 
 
@@ -75,16 +80,20 @@ def read_json_file(name: str) -> JSON:
 
 
 def read_recording(source: BinaryIO, name: str, kind: str | None = None) -> Recording:
-    """The recording in `source`. Without `kind` (`sse`, `jsonl`, `json`), the beginning tells it."""
+    """The recording in `source`. Without `kind` (`sse`, `protobuf`, `jsonl`, `json`), the beginning tells it."""
     chunks = _chunks(source, name)
     if kind == "sse":
         return Recording(_event_stream(chunks, name))
+    if kind == "protobuf":
+        return Recording(_frames(chunks, name))
     start = _beginning(chunks)
     data = chain([start], chunks)
     text = start.lstrip(_BLANK)
-    kind = kind or _kind_of(text)
+    kind = kind or ("protobuf" if start.startswith(_FRAME_START) else _kind_of(text))
     if kind == "sse":
         return Recording(_event_stream(data, name))
+    if kind == "protobuf":
+        return Recording(_frames(data, name))
     if kind == "jsonl":
         return Recording(_json_lines(data))
     if text.startswith(b"["):
@@ -186,10 +195,31 @@ class _Opening:
             shown = one_line(line.decode("utf-8", "replace"), 60)
             raise CommandFailed(
                 f"{self._name}: line {self._number} is no part of an event stream: {shown!r} "
-                "(record the body alone, as `curl -sN` writes it)",
+                f"(record the body alone, as `curl -sN -H 'Accept: {SSE_MEDIA_TYPE}'` writes it)",
                 exit_code=2,
             )
         self._over = line.startswith(b"data")
+
+
+def _frames(data: Iterable[bytes], name: str) -> Iterator[Payload]:
+    reader, opening = ProtobufReader(), bytearray()
+    for chunk in data:
+        if len(opening) < _HEADER_BYTES:
+            opening += chunk[:_HEADER_BYTES]
+            _refuse_text(bytes(opening[:_HEADER_BYTES]), name)
+        yield from map(Payload, reader.feed(chunk))
+    reader.close()
+
+
+def _refuse_text(opening: bytes, name: str) -> None:
+    """Headers, an event stream or JSON in the place of frames; read as a length, they are beyond any limit."""
+    if _TEXT.fullmatch(opening):
+        shown = one_line(opening.decode(), 60)
+        raise CommandFailed(
+            f"{name}: it begins with text, not with a frame of the binary wire: {shown!r} "
+            f"(record the body alone, as `curl -sN -H 'Accept: {PROTOBUF_MEDIA_TYPE}'` writes it)",
+            exit_code=2,
+        )
 
 
 def _json_lines(data: Iterable[bytes]) -> Iterator[Payload]:

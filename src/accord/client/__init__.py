@@ -7,6 +7,7 @@ from accord.client.inprocess import InProcessTransport
 from accord.client.interrupts import Cancelled, resume_entries
 from accord.client.replay import ReplayTransport
 from accord.client.run import ClientRun, RunOutcome
+from accord.client.stream import Wire
 from accord.client.transport import Response, Transport
 
 __all__ = [
@@ -25,5 +26,6 @@ __all__ = [
     "Said",
     "ToolLike",
     "Transport",
+    "Wire",
     "resume_entries",
 ]

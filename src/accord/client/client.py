@@ -22,6 +22,7 @@ from accord.client.frontend_tools import Consent, FrontendTools, ToolLike, faile
 from accord.client.http import Auth, HTTPTransport
 from accord.client.interrupts import resume_entries
 from accord.client.run import ClientRun, Progress, RunOutcome
+from accord.client.stream import Wire
 from accord.client.transport import Transport
 from accord.consumer import Conversation, Deviation, EventMiddleware, OnDeviation, RunRecord
 from accord.consumer.deviation import report
@@ -60,7 +61,9 @@ class AGUIClient:
                 ...
             print(client.state)
 
-    `url` is reached over HTTP with `headers`, `auth` and, instead of a client of our own, `http_client`; or else
+    `url` is reached over HTTP with `headers`, `auth` and, instead of a client of our own, `http_client`; `wire` is what
+    the producer is asked to send: an event stream (`sse`), the binary wire (`protobuf`), or whichever of the two it
+    chooses (`auto`), as `HTTPTransport` explains; the answer is read as what it declares to be. Or else
     `transport` is the way to the producer (`InProcessTransport`, `ReplayTransport`, `HTTPTransport`); it stays the
     caller's to close. `thread_id`, `state` and `messages` are what the thread begins or goes on with. `tools` are what
     the application offers (`accord.client.ToolLike`), run with `consent`, if given; `context` goes with every input.
@@ -94,6 +97,7 @@ class AGUIClient:
         on_deviation: OnDeviation | None = None,
         transport: Transport | None = None,
         http_client: httpx.AsyncClient | None = None,
+        wire: Wire = "sse",
         consent: Consent | None = None,
         max_tool_rounds: int = 10,
         connect_timeout: float | None = 10.0,
@@ -111,8 +115,8 @@ class AGUIClient:
     ) -> None:
         if (url is None) == (transport is None):
             raise ValueError("AGUIClient takes exactly one of url and transport=")
-        if transport is not None and (headers is not None or auth is not None or http_client is not None):
-            raise ValueError("headers=, auth= and http_client= belong to a url; give them to the transport")
+        if transport is not None and (headers, auth, http_client, wire) != (None, None, None, "sse"):
+            raise ValueError("headers=, auth=, http_client= and wire= belong to a url; give them to the transport")
         self._own_transport: HTTPTransport | None = None
         if url is not None:
             transport = self._own_transport = HTTPTransport(
@@ -120,6 +124,7 @@ class AGUIClient:
                 headers=headers,
                 auth=auth,
                 http_client=http_client,
+                wire=wire,
                 connect_timeout=connect_timeout,
                 read_timeout=read_timeout,
                 max_error_bytes=max_error_bytes,

@@ -80,7 +80,12 @@ class Exchange:
         pipeline = self._pipeline()
         response = await self._transport.open(outgoing)
         try:
-            reader = await reader_for(response, max_frame_bytes=self._max_frame_bytes, patience=self._end_timeout)
+            reader = await reader_for(
+                response,
+                max_frame_bytes=self._max_frame_bytes,
+                max_depth=self._max_depth,
+                patience=self._end_timeout,
+            )
             accepted()
             async with aclosing(read_events(response, reader, pipeline, end_timeout=self._end_timeout)) as events:
                 async for event in events:

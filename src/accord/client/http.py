@@ -17,7 +17,7 @@ import httpx
 
 from accord.client.excerpt import read_start
 from accord.client.refusal import refusal
-from accord.client.stream import ACCEPT
+from accord.client.stream import ACCEPT, Wire
 from accord.errors import TransportError, TruncatedRun
 from accord.protocol import RunAgentInput, encode_input
 from accord.wire import JSON_MEDIA_TYPE
@@ -33,6 +33,12 @@ class HTTPTransport:
     instead of one of our own, and not closed: its proxies, certificates, cookies and redirects hold, our timeouts too.
     Redirects are not followed by ours, since an input and its credentials are meant for one address.
 
+    `wire` is what is asked for; the answer is read as what its content type says, whichever that was. `sse` asks for
+    an event stream, which every producer can send. `protobuf` asks for the binary wire, smaller for text but slower to
+    read in Python, without keep-alives and unable to carry everything (`accord.wire.protobuf_encode`); a producer that
+    does not have it sends an event stream. `auto` accepts both and leaves the choice to the producer: one that has the
+    binary wire then sends that, since it goes by what is admitted and not by what is preferred (rules section 9).
+
     - `connect_timeout`: seconds to be connected, and for the connection to take a piece of the request.
     - `read_timeout`: seconds of silence, for the answer to begin and between two pieces of it; a producer that thinks
       for longer must send keep-alives. None waits for ever.
@@ -46,16 +52,20 @@ class HTTPTransport:
         headers: Mapping[str, str] | None = None,
         auth: Auth | None = None,
         http_client: httpx.AsyncClient | None = None,
+        wire: Wire = "sse",
         connect_timeout: float | None = 10.0,
         read_timeout: float | None = 300.0,
         max_error_bytes: int = 64 * 1024,
         error_timeout: float | None = 10.0,
     ) -> None:
+        accept = ACCEPT.get(wire)
+        if accept is None:
+            raise ValueError(f"wire={wire!r} must be one of {', '.join(ACCEPT)}")
         self._url = url
         self._headers = httpx.Headers(headers)
         self._headers.setdefault("Accept-Encoding", "identity")  # what compresses a stream tends to hold it back
         self._headers["Content-Type"] = JSON_MEDIA_TYPE
-        self._headers["Accept"] = ACCEPT
+        self._headers["Accept"] = accept
         self._auth = httpx.USE_CLIENT_DEFAULT if auth is None else auth
         self._client = http_client
         self._owns_client = http_client is None

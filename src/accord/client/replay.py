@@ -8,15 +8,17 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 
 import msgspec
 
-from accord.protocol import Event, JSONObject, RunAgentInput, encode_event
-from accord.wire import SSE_MEDIA_TYPE, encode_frame
+from accord.protocol import Event, JSONObject, RunAgentInput, decode_event, encode_event
+from accord.wire import PROTOBUF_MEDIA_TYPE, SSE_MEDIA_TYPE, encode_frame, encode_protobuf, frame, media_type
 
 
 class ReplayTransport:
     """Answers every input with one recording.
 
-    `recording` is the body as it was, of type `content_type`, or its events, typed or raw; raw ones may be as broken
-    as a peer can make them. `chunk_bytes` is the size of the pieces it comes in. `sent` holds the inputs so far.
+    `recording` is the body as it was, of type `content_type`, or its events, typed or raw, which are framed as the type
+    asks. In an event stream raw ones may be as broken as a peer can make them; the binary wire has no room for what is
+    not described, so there they must be well-formed (`ProtocolViolation`). `chunk_bytes` is the size of the pieces it
+    comes in. `sent` holds the inputs so far.
     """
 
     def __init__(
@@ -29,7 +31,8 @@ class ReplayTransport:
         if isinstance(recording, bytes):
             self._body = recording
         else:
-            self._body = b"".join(encode_frame(_payload(event)) for event in recording)
+            in_frames = media_type(content_type) == PROTOBUF_MEDIA_TYPE
+            self._body = b"".join(map(_binary_frame if in_frames else _sse_frame, recording))
         self._content_type = content_type
         self._chunk_bytes = chunk_bytes
         self.sent: list[RunAgentInput] = []
@@ -65,5 +68,13 @@ class _Recording:
             yield body[start : start + chunk_bytes]
 
 
-def _payload(event: Event | JSONObject) -> bytes:
-    return encode_event(event) if isinstance(event, msgspec.Struct) else json.dumps(event).encode()
+def _sse_frame(event: Event | JSONObject) -> bytes:
+    return encode_frame(encode_event(event) if isinstance(event, msgspec.Struct) else _json(event))
+
+
+def _binary_frame(event: Event | JSONObject) -> bytes:
+    return frame(encode_protobuf(event if isinstance(event, msgspec.Struct) else decode_event(_json(event))))
+
+
+def _json(event: JSONObject) -> bytes:
+    return json.dumps(event).encode()

@@ -1,28 +1,35 @@
-"""From a response to events: its content type chooses the reader, and the pipeline does the rest.
+"""From a response to events: its content type alone chooses the reader, and the pipeline does the rest.
 
-The only way in: whatever the transport, its bytes pass here. What a failure follows is handed out before the failure
-is raised, and the events of one read are handed out before the next one is waited for.
+The only way in: whatever the transport, its bytes pass here, and whatever was asked for, they are read as what they are
+declared to be. What a failure follows is handed out before the failure is raised, and the events of one read, with what
+is wrong behind them, before the next one is waited for.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from typing import Protocol
+from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import Final, Literal, Protocol, TypeAlias
 
 from accord.client.excerpt import excerpt, read_start
 from accord.client.transport import Response
 from accord.consumer import Pipeline
 from accord.errors import ProtocolViolation, TransportError, TruncatedRun
-from accord.protocol import Event
-from accord.wire import SSE_MEDIA_TYPE, SSEReader, media_type
+from accord.protocol import Event, JSONObject
+from accord.wire import PROTOBUF_MEDIA_TYPE, SSE_MEDIA_TYPE, ProtobufReader, SSEReader, media_type
+
+#: Which wires a request offers to read.
+Wire: TypeAlias = Literal["auto", "sse", "protobuf"]
 
 
 class PayloadReader(Protocol):
     """A wire reader: bytes in, the payload of each event out."""
 
-    def feed(self, data: bytes) -> list[bytes]:
-        """The payloads that `data` completes; raises `ProtocolViolation`."""
+    def feed(self, data: bytes) -> Sequence[bytes | JSONObject]:
+        """The payloads that `data` completes, for the pipeline.
+
+        Raises `ProtocolViolation`, but first returns what came before the offence; the next call then raises it.
+        """
         ...
 
     def close(self) -> None:
@@ -30,30 +37,39 @@ class PayloadReader(Protocol):
         ...
 
 
-#: The wires that are understood, by media type: what makes a reader, given the bytes one event may have.
-READERS: dict[str, Callable[[int], PayloadReader]] = {
-    SSE_MEDIA_TYPE: lambda max_frame_bytes: SSEReader(max_frame_bytes=max_frame_bytes),
+#: The wires that are understood, by media type: what makes a reader, given the bytes and the levels an event may have.
+_READERS: Final[dict[str, Callable[[int, int], PayloadReader]]] = {
+    SSE_MEDIA_TYPE: lambda max_frame_bytes, _: SSEReader(max_frame_bytes=max_frame_bytes),
+    PROTOBUF_MEDIA_TYPE: lambda max_frame_bytes, max_depth: ProtobufReader(
+        max_frame_bytes=max_frame_bytes, max_depth=max_depth
+    ),
 }
-#: What a request says it understands.
-ACCEPT = ", ".join(READERS)
+#: What a request says it accepts.
+ACCEPT: Final[dict[Wire, str]] = {
+    "auto": ", ".join(_READERS),
+    "sse": SSE_MEDIA_TYPE,
+    "protobuf": PROTOBUF_MEDIA_TYPE,
+}
 
 _EXCERPT_BYTES = 1024
 
 
-async def reader_for(response: Response, *, max_frame_bytes: int, patience: float | None) -> PayloadReader:
+async def reader_for(
+    response: Response, *, max_frame_bytes: int, max_depth: int, patience: float | None
+) -> PayloadReader:
     """The reader of what the response declares to be.
 
     Raises `TransportError` for a body of another kind, showing how it begins, and `TruncatedRun` when there is none;
     its beginning is waited for `patience` seconds.
     """
-    make = READERS.get(media_type(response.content_type))
+    make = _READERS.get(media_type(response.content_type))
     if make is not None:
-        return make(max_frame_bytes)
+        return make(max_frame_bytes, max_depth)
     start = await read_start(response, max_bytes=_EXCERPT_BYTES, patience=patience)
     if not start:
         raise TruncatedRun(f"the answer ({_described(response)}) has an empty body")
     raise TransportError(
-        f"what answered is not an AG-UI producer: {_described(response)} where {ACCEPT} is due; "
+        f"what answered is not an AG-UI producer: {_described(response)} where {' or '.join(_READERS)} is due; "
         f"the body begins {excerpt(start)!r}",
         status=response.status,
     )
@@ -97,6 +113,7 @@ async def read_events(
                 yield event
             if events:
                 deadline = None if end_timeout is None or pipeline.run_active else clock() + end_timeout
+        reader.feed(b"")  # raises what was wrong behind those
     try:
         reader.close()
         pipeline.finish()

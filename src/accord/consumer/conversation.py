@@ -269,6 +269,10 @@ class Conversation:
         for message in messages:
             self._append(message)
 
+    def set_pending_interrupts(self, interrupts: Iterable[Interrupt]) -> None:
+        """Says which questions are open, for a conversation that goes on from what was stored of it."""
+        self._interrupts = tuple(interrupts)
+
     def end_of_stream(self) -> None:
         """Notes that the stream is over: a run that is still open was truncated, and what comes is another stream."""
         if self._runs and self._runs[-1].status == "running":

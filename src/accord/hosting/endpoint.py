@@ -9,8 +9,8 @@ from contextlib import suppress
 
 from accord.consumer import OnDeviation
 from accord.hosting.admission import Disconnected, Refusal, check_head, read_body, read_input
-from accord.hosting.asgi import Receive, Scope, Send
-from accord.hosting.encoding import SSE
+from accord.hosting.asgi import Receive, Scope, Send, header
+from accord.hosting.encoding import SSE, negotiated
 from accord.hosting.outlet import BufferedOutlet
 from accord.hosting.response import Pace, RunResponse
 from accord.producer import Producer, Run
@@ -27,6 +27,9 @@ class AGUIEndpoint:
     `app.router.routes.append(...)` of the same in FastAPI, or alone under a server. `on_deviation` is told of what was
     stripped from an input.
 
+    Events go out as an event stream (SSE), or on the binary wire (protobuf) where the request's `Accept` admits that.
+    `*/*` does, which many HTTP clients send unasked: whoever wants to read text asks for `text/event-stream`.
+
     What comes in (errors are `{"error": {"code", "message"}}`, 422 with `path`, a JSON Pointer into the input):
 
     - `max_body_bytes`: of the request's body, as announced or as it comes; 413 beyond.
@@ -41,7 +44,8 @@ class AGUIEndpoint:
     - `batch_bytes`: bytes that leave in one send at most. What is emitted together leaves together.
     - `batch_delay`: seconds that an event waits at most for others, when one has just been sent; the first one after a
       pause is sent at once.
-    - `keep_alive`: seconds without an event after which a comment is sent, None for no comments.
+    - `keep_alive`: seconds without an event after which a comment is sent, None for no comments. The binary wire has no
+      comments: a proxy that closes idle connections must be told to wait, or the client to ask for SSE.
     - `send_timeout`: seconds that the server may hold on to one send, because the client takes nothing, before the
       client counts as gone; None for ever.
     - `cancel_grace`: seconds that a producer is given for cleaning up after its cancellation, when the client leaves
@@ -90,9 +94,11 @@ class AGUIEndpoint:
             return
         except Disconnected:
             return
-        encoding = SSE
+        encoding = negotiated(header(scope, b"accept"))
         outlet = BufferedOutlet(
             encoding.frame, max_buffered_bytes=self._max_buffered_bytes, high_water=self._high_water
         )
-        run = Run(run_input, outlet, max_depth=self._max_depth)
+        # A run encodes to JSON anyway, since that is the form in which it judges its events.
+        encode = None if encoding is SSE else encoding.encode
+        run = Run(run_input, outlet, encode=encode, max_depth=self._max_depth)
         await RunResponse(run, outlet, encoding, receive, send, self._pace).serve(self._producer)

@@ -8,10 +8,13 @@ must not go on. Bytes count as waiting until the server has taken them.
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections.abc import Callable
 
 from accord.producer import OutletOverflow
+
+_AWAKE = sys.maxsize  # more bytes than ever wait
 
 
 class BufferedOutlet:
@@ -26,11 +29,12 @@ class BufferedOutlet:
         self._lock = threading.Lock()
         self._waiting = bytearray()
         self._in_flight = 0
+        self._room = max_buffered_bytes  # how many bytes may wait: what is in flight leaves less; -1 for no more at all
         self._overflowed = False
         self._discarding = False
         self._wakeup = asyncio.Event()
-        self._wake_at: int | None = None  # how many bytes wake the sender, None while it is awake
-        self._room = asyncio.Event()
+        self._wake_at = _AWAKE  # how many waiting bytes wake the sender
+        self._drained = asyncio.Event()
 
     # The producer's side
 
@@ -38,27 +42,22 @@ class BufferedOutlet:
         """Takes one encoded event; raises `OutletOverflow` for the first that does not fit and all after it."""
         frame = self._frame(payload)
         with self._lock:
-            if self._discarding:
-                return
-            if self._in_flight + len(self._waiting) + len(frame) > self._max:
-                self._overflowed = True
-            if self._overflowed:
-                self._wake()
-                raise OutletOverflow(
-                    f"more than {self._max} bytes wait for the reader (max_buffered_bytes); "
-                    "await run.drain() between events"
-                )
-            self._waiting += frame
-            if self._wake_at is not None and len(self._waiting) >= self._wake_at:
-                self._wake()
+            waiting = self._waiting
+            size = len(waiting) + len(frame)
+            if size > self._room:
+                self._refuse()
+            else:
+                waiting += frame
+                if size >= self._wake_at:
+                    self._wake()
 
     async def drain(self) -> None:
         """Returns when no more than the high-water mark is waiting."""
         if self._discarding:  # nobody waits for anything, but a loop around this call must not hold the event loop
             await asyncio.sleep(0)
-        while self.buffered > self.high_water:
-            self._room.clear()
-            await self._room.wait()
+        while self._in_flight + len(self._waiting) > self.high_water:
+            self._drained.clear()
+            await self._drained.wait()
 
     # The connection's side
 
@@ -82,15 +81,15 @@ class BufferedOutlet:
         with self._lock:
             taken = bytes(self._waiting[:at_most])
             del self._waiting[:at_most]
-            self._in_flight = len(taken)
+            self._hold(len(taken))
         return taken
 
     def sent(self) -> None:
         """The server has what was taken."""
         with self._lock:
-            self._in_flight = 0
+            self._hold(0)
         if self.buffered <= self.high_water:
-            self._room.set()
+            self._drained.set()
 
     async def wait(self, at_least: int) -> None:
         """Returns when `at_least` bytes are waiting, an event was refused, or somebody calls `nudge`."""
@@ -110,14 +109,31 @@ class BufferedOutlet:
         with self._lock:
             self._discarding = True
             self._waiting.clear()
-            self._in_flight = 0
-        self._room.set()
+            self._hold(0)
+        self._drained.set()
+
+    # With the lock held
+
+    def _hold(self, in_flight: int) -> None:
+        """Takes note of what the server is being given, and of the room that this leaves."""
+        self._in_flight = in_flight
+        self._room = -1 if self._overflowed or self._discarding else self._max - in_flight
+
+    def _refuse(self) -> None:
+        """There is no room for an event: none is needed where nobody reads, and there will never be any otherwise."""
+        if self._discarding:
+            return
+        self._overflowed = True
+        self._room = -1
+        if self._wake_at != _AWAKE:
+            self._wake()
+        raise OutletOverflow(
+            f"more than {self._max} bytes wait for the reader (max_buffered_bytes); await run.drain() between events"
+        )
 
     def _wake(self) -> None:
-        """Called with the lock held, by whichever thread puts."""
-        if self._wake_at is None:
-            return
-        self._wake_at = None
+        """Called by whichever thread puts."""
+        self._wake_at = _AWAKE
         if threading.get_ident() == self._thread:
             self._wakeup.set()
         else:

@@ -47,6 +47,7 @@ class RunResponse:
         self._receive = receive
         self._send = send
         self._pace = pace
+        self._keep_alive = pace.keep_alive if encoding.idle else None
         self._loop = asyncio.get_running_loop()
         self._last_sent = self._loop.time()
         self._last_events = -math.inf
@@ -147,7 +148,7 @@ class RunResponse:
         while not await self._wait_for_connection(self._patience()):
             now = self._loop.time()
             if self._sending_since is None:
-                if self._pace.keep_alive is not None and now >= self._last_sent + self._pace.keep_alive:
+                if self._keep_alive is not None and now >= self._last_sent + self._keep_alive:
                     self._idle_due = True
                     self._outlet.nudge()
             elif self._pace.send_timeout is not None and now >= self._sending_since + self._pace.send_timeout:
@@ -162,8 +163,8 @@ class RunResponse:
         """Seconds until there may be something to do. Looked at then, so that no event that is sent sets a timer."""
         now = self._loop.time()
         due = []
-        if self._pace.keep_alive is not None:
-            due.append((self._last_sent if self._sending_since is None else now) + self._pace.keep_alive)
+        if self._keep_alive is not None:
+            due.append((self._last_sent if self._sending_since is None else now) + self._keep_alive)
         if self._pace.send_timeout is not None:
             due.append((now if self._sending_since is None else self._sending_since) + self._pace.send_timeout)
         return max(0.0, min(due) - now) if due else None

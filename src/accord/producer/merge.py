@@ -5,7 +5,7 @@ Members are taken one by one. Of a list both may change different stretches, and
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 from accord.errors import PatchError
 from accord.protocol import JSON, JSONObject
@@ -35,14 +35,14 @@ def merge(base: JSON, ours: JSON, theirs: JSON, path: str = "") -> JSON:
         return theirs
     if _same(ours, theirs) and type(ours) not in (int, float):  # two may both count up from one number
         return ours
-    _conflict(path)
+    raise _conflict(path)
 
 
 def _objects(base: JSONObject, ours: JSONObject, theirs: JSONObject, path: str) -> JSONObject:
     merged: JSONObject = {}
     for name in {**theirs, **ours}:
-        values = (each.get(name, _ABSENT) for each in (base, ours, theirs))
-        value = merge(*values, f"{path}/{escape(name)}")
+        was, own, their = (each.get(name, _ABSENT) for each in (base, ours, theirs))
+        value = merge(was, own, their, f"{path}/{escape(name)}")
         if value is not _ABSENT:
             merged[name] = value
     return merged
@@ -57,7 +57,7 @@ def _lists(base: list[JSON], ours: list[JSON], theirs: list[JSON], path: str) ->
         return [*ours[: len(ours) - (len(base) - our_end)], *base[our_end:their_start], *theirs[their_start:]]
     length = len(base)
     if len(ours) < length or len(theirs) < length:
-        _conflict(path)
+        raise _conflict(path)
     kept = [merge(base[place], ours[place], theirs[place], f"{path}/{place}") for place in range(length)]
     return [*kept, *theirs[length:], *ours[length:]]
 
@@ -80,5 +80,5 @@ def _same(left: JSON, right: JSON) -> bool:
     return identical(left, right)
 
 
-def _conflict(path: str) -> NoReturn:
-    raise PatchError("somebody else has changed it meanwhile", index=0, path=path)
+def _conflict(path: str) -> PatchError:
+    return PatchError("somebody else has changed it meanwhile", index=0, path=path)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 
@@ -55,6 +55,7 @@ from accord.protocol import (
 from accord.protocol.codec import check_depth, strict_event_decoder
 
 _logger = logging.getLogger("accord")
+_decode = strict_event_decoder.decode
 
 #: What the person is told when a producer fails with something that was not made to be told.
 FAILURE_MESSAGE = "The agent could not finish this run."
@@ -90,8 +91,11 @@ class Run:
         self._encode = encode
         self._new_id = new_id
         self._max_depth = max_depth
+        self._shallow = 2 * max_depth  # fewer bytes than this cannot nest too deeply
         self._verifier = Verifier()
+        self._appending = self._verifier.appending
         self._chunks = ChunkExpander()
+        self._lanes = self._chunks.lanes
         self._usage: dict[tuple[Any, Any], TokenUsage] = {}
         self._interrupts: list[Interrupt] = []
         self._frontend_tools = {tool.name for tool in (run_input.tools or ())}
@@ -256,25 +260,30 @@ class Run:
         """Sends one event. Raises `ProtocolViolation` when a consumer would refuse it here, `EncodingError` when JSON
         cannot carry it, `OutletOverflow` when the reader is too far behind; nothing has left then."""
         with self.lock:
-            if type(event) in CHUNK_TYPES or self._chunks.lanes:
+            judge = self._appending.get(type(event))
+            if judge is not None and not self._lanes:  # what nearly every event is
+                payload = self.encoded(event)
+                judge(event)
+                self._outlet.put(payload)
+            elif self._lanes or type(event) in CHUNK_TYPES:
                 for expanded in self._chunks.expand(event):
                     self.commit(expanded, self.encoded(expanded))
             else:
                 self.commit(event, self.encoded(event))
 
-    async def drain(self) -> None:
-        """Returns when the reader has caught up."""
-        await self._outlet.drain()
+    def drain(self) -> Coroutine[Any, Any, None]:
+        """Returns, when awaited, as soon as the reader has caught up."""
+        return self._outlet.drain()
 
     def encoded(self, event: Event) -> bytes:
         """The bytes of an event that is fit to leave; raises as `emit` does, without sending anything."""
         payload = encode_event(event)
         try:
-            strict_event_decoder.decode(payload)
+            _decode(payload)
         except (msgspec.MsgspecError, RecursionError):
             decode_event(payload, max_depth=self._max_depth)
         else:
-            if len(payload) > 2 * self._max_depth:
+            if len(payload) > self._shallow:
                 check_depth(payload, max_depth=self._max_depth)
         return payload if self._encode is None else self._encode(event)
 

@@ -68,17 +68,18 @@ class Editor:
             if kind is _ROOT:
                 self._disown(self._root)
                 self._root = old
-            elif kind is _REMOVED:
-                if isinstance(container, list):
-                    container.insert(key, old)
-                else:
-                    container[key] = old
-            else:
+                continue
+            if kind is not _REMOVED:
                 self._disown(container[key])
-                if kind is _INSERTED:
-                    del container[key]
-                else:
-                    container[key] = old
+            if kind is _INSERTED:
+                del container[key]
+                continue
+            if id(container) not in self._owned:
+                self._disown(old)  # shared or moved since
+            if kind is _REMOVED and isinstance(container, list):
+                container.insert(key, old)
+            else:
+                container[key] = old
         self._edits.clear()
         self._dropped.clear()
         self._split = False
