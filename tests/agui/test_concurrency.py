@@ -89,11 +89,12 @@ async def test_fifty_runs_on_two_agents() -> None:
 
 
 async def test_one_run_waits_while_another_ends() -> None:
-    release = asyncio.Event()
+    release, waits = asyncio.Event(), asyncio.Event()
 
     @tool
     async def work(n: int) -> str:
         if n == 1:
+            waits.set()
             await release.wait()
         with current_run().state.edit() as draft:
             draft["v"] = n
@@ -105,7 +106,7 @@ async def test_one_run_waits_while_another_ends() -> None:
     served = AGUIAgent(Agent(ScriptedChatClient(answer), tools=[work]), state_schema={"v": {"default": 0}})
     first, second = Talk(served), Talk(served)
     waiting = asyncio.create_task(first.say("1"))
-    await asyncio.sleep(0.01)
+    await waits.wait()
     await second.say("2")
     assert second.state == {"v": 2}
     release.set()

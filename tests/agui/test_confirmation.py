@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from fastapi import FastAPI
-from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
 from accord.agents import (
@@ -138,8 +138,7 @@ class TestAsking:
         talk = Talk(Agent(Model([scripted_call("plan", {"steps": [{"text": "a"}]}), "ok"]), tools=[plan]))
         run = await talk.say()
         schema: Any = run.interrupts[0].response_schema
-        Draft202012Validator.check_schema(schema)
-        validator = Draft202012Validator(schema)
+        validator = jsonschema_rs.validator_for(schema)
         fitting: list[Any] = [
             {"approved": True},
             {"approved": False, "reason": "no"},
@@ -167,7 +166,7 @@ class TestAsking:
         schema: Any = run.interrupts[0].response_schema
         for name, fits in (("b", True), (5, False)):
             edited = {"root": {"name": "a", "children": [{"name": name}]}}
-            assert Draft202012Validator(schema).is_valid({"approved": True, "editedArgs": edited}) is fits
+            assert jsonschema_rs.validator_for(schema).is_valid({"approved": True, "editedArgs": edited}) is fits
 
     async def test_a_tool_asks_for_itself_without_a_state(self) -> None:
         kitchen = Kitchen([mail("ada"), "It is sent."], require_confirmation=False)
@@ -350,6 +349,18 @@ class TestRefusing:
             assert list(talk.results) == ["call_1"]
             assert talk.text == "The changes are taken back. What would you like instead?"
             assert talk.client.pending_interrupts == ()
+
+    async def test_a_proposal_that_the_schema_would_refuse_can_be_answered(self) -> None:
+        schema = {"recipe": {"properties": {"title": {"maxLength": 4}}}, "other": {"type": "integer"}}
+        for approved in (True, False):
+            kitchen = Kitchen([change("Carbonara"), "Sorry."], state_schema=schema)
+            async with serving(kitchen, state=OLD) as talk:
+                await talk.say()
+                assert talk.state["recipe"]["title"] == "Carbonara"
+                run = await talk.answer({"approved": approved})
+                assert run.outcome == "success"
+                assert talk.state == OLD
+                assert len(kitchen.ran) == approved
 
     async def test_cancelled_is_a_refusal_whatever_else_it_says(self) -> None:
         kitchen = Kitchen([change(), "never said"])
@@ -855,10 +866,18 @@ class TestHistory:
         first = await run_alone(served, state=OLD, messages=[UserMessage(id="u", content="go")])
         one, hanging, two = (each["id"] for each in raw(first)[-1]["outcome"]["interrupts"])
         shown = consumed(first, an_input(state=OLD)).state
-        outlet = Recording()
+        settled = asyncio.Event()
+
+        class Outlet(Recording):
+            def put(self, payload: bytes) -> None:
+                super().put(payload)
+                if b"TOOL_CALL_RESULT" in payload:
+                    settled.set()
+
+        outlet = Outlet()
         answers = [resolved(one, {"approved": True}), resolved(hanging, {"approved": True})]
         cut_off = asyncio.create_task(drive(served, Run(an_input(run_id="r2", state=shown, resume=answers), outlet)))
-        await asyncio.sleep(0.02)
+        await settled.wait()
         cut_off.cancel()
         await asyncio.wait([cut_off])
         assert sorted(ran) == ["One", "hang"]

@@ -207,7 +207,7 @@ class TestContents:
         assert message.contents == (TextContent("This:"), DataContent(b"\x89PNG", "image/png"), UriContent("file-1"))
         assert message.author_name == "Ada"
 
-    def test_data_that_is_no_base64_is_refused_by_its_path(self) -> None:
+    async def test_data_that_is_no_base64_is_refused_by_its_path(self) -> None:
         picture = ImagePart(source=DataSource(value="YW!Jj", mime_type="image/png"))
         served = AGUIAgent(Agent(Model(["ok"])))
         with pytest.raises(InputRejected) as refused:
@@ -216,7 +216,7 @@ class TestContents:
         from producer.recording import an_input
 
         with pytest.raises(InputRejected):
-            served.check_input(an_input(messages=[UserMessage(id="u", content=[picture])]))
+            await served.check_input(an_input(messages=[UserMessage(id="u", content=[picture])]))
 
     async def test_activities_are_not_for_the_model(self) -> None:
         activity = ActivityMessage(id="x", activity_type="plan", content={"secret": 1})

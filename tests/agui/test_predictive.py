@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import pytest
+from fastapi import FastAPI
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
@@ -30,11 +31,14 @@ from accord.agents import (
     scripted_call,
     tool,
 )
-from accord.agui import AGUIAgent, current_run
+from accord.agui import AGUIAgent, InMemoryThreadStore, ThreadRecord, add_agui_endpoint, current_run
 from accord.agui.predictive import Predictor, PredictStateConfig, is_stage
+from accord.client import AGUIClient, InProcessTransport
+from accord.errors import InputRejected, TruncatedRun
 from accord.protocol import StateDeltaEvent
 from agui.talk import PREDICT_RECIPE, Model, Raw, Talk, deltas, recipe_agent, update_recipe
 from producer.recording import a_run, an_input, consumed
+from support.serving import serve as serve_app
 
 OLD = {"recipe": {"title": "Old", "steps": ["boil"]}, "other": [1, None]}
 NEW = {"title": "Carbonara", "steps": ["fry", "mix"], "fat": None, "n": 1.5}
@@ -271,7 +275,7 @@ class TestAmount:
                 before = len(outlet.payloads)
                 predictor.feed("c1", "update_recipe" if start == 0 else "", text[start : start + size])
                 found += [(number, payload) for payload in outlet.payloads[before:]]
-            predictor.succeed("c1", "update_recipe", json.loads(text))
+            predictor.succeed("c1", "update_recipe", json.loads(text), run.state.committed)
         assert consumed(outlet, an_input(state={"recipe": "old"})).state == json.loads(text)
         return found
 
@@ -542,12 +546,64 @@ class TestDisconnect:
         shown = [message.text for message in model.shown[-1] if "<shared_state>" in message.text]
         assert all("steps" not in text or "boil" in text for text in shown), "the model sees what is so"
 
+    async def test_over_http(self) -> None:
+        noticed = asyncio.Event()
+
+        class Threads(InMemoryThreadStore):
+            async def save(self, scope: str, thread_id: str, record: ThreadRecord) -> bool:
+                noticed.set()
+                return await super().save(scope, thread_id, record)
+
+        model = Writing(*half_a_call(), then=wait)
+        served = serve(model, threads=Threads())
+        app = FastAPI()
+        add_agui_endpoint(app, served, "/agent")
+        async with serve_app(app) as base:
+            talk = Talk(url=f"{base}/agent", state=OLD)
+            async with talk.client:
+                await self.leave(talk, after=3)
+                assert talk.state != OLD
+                await noticed.wait()  # in the server's own time
+                await talk.say("go on")
+                assert talk.state == OLD
+
+    async def test_a_reader_that_fell_too_far_behind(self, caplog: pytest.LogCaptureFixture) -> None:
+        """Its stream ends where it was, so nothing could be taken back either."""
+        large = FunctionCallContent("c1", "", f'", "text": "{"x" * 100_000}"')
+        served = serve(Writing(*half_a_call()[:8], large, then=wait))
+        client = AGUIClient(transport=InProcessTransport(served, max_buffered_bytes=150_000), state=OLD)
+        with caplog.at_level(logging.CRITICAL, "accord"), pytest.raises(TruncatedRun):
+            await client.run("go")
+        assert client.state != OLD
+        await client.run("go on")
+        assert client.state == OLD
+
     async def test_what_the_person_has_changed_since_stays(self) -> None:
         talk = Talk(serve(Writing(*half_a_call(), then=wait)), state=OLD)
         await self.leave(talk)
         talk.client.state = {"recipe": {"title": "Mine"}}
         await talk.say("go on")
         assert talk.state == {"recipe": {"title": "Mine"}}
+
+    async def test_what_arrived_of_it_need_not_fit_the_schema(self) -> None:
+        """The next run is not refused for a state that a run has left like that."""
+
+        class Recipe(BaseModel):
+            title: str
+            steps: list[str]
+
+        class State(BaseModel):
+            recipe: Recipe | None = None
+
+        talk = Talk(serve(Writing(*half_a_call(), then=wait), state_schema=State), state={"recipe": None})
+        await self.leave(talk, after=1)
+        assert talk.state == {"recipe": {}}
+        run = await talk.say("go on")
+        assert run.outcome == "success"
+        assert talk.state == {"recipe": None}
+        talk.client.state = {"recipe": {}}
+        run = await talk.say("and on")
+        assert isinstance(run.error, InputRejected), "what nobody has predicted is judged"
 
     async def test_a_later_run_is_not_restored_again(self) -> None:
         model = Writing(*half_a_call(), then=wait)

@@ -236,22 +236,22 @@ class TestIncoming:
         ("state", "path"),
         [({"title": 5}, "/state/title"), ({"parts": [{}]}, "/state/parts/0"), ([], "/state"), ("x", "/state")],
     )
-    def test_a_state_that_does_not_fit(self, state: Any, path: str) -> None:
+    async def test_a_state_that_does_not_fit(self, state: Any, path: str) -> None:
         with pytest.raises(InputRejected) as refused:
-            self.agent().check_input(an_input(state=state))
+            await self.agent().check_input(an_input(state=state))
         assert refused.value.path == path
         assert path in str(refused.value)
 
     @pytest.mark.parametrize("state", [{}, {"servings": 4, "more": 1}])
-    def test_a_state_that_does(self, state: Any) -> None:
-        self.agent().check_input(an_input(state=state))
-        self.agent().check_input(an_input())
+    async def test_a_state_that_does(self, state: Any) -> None:
+        await self.agent().check_input(an_input(state=state))
+        await self.agent().check_input(an_input())
 
-    def test_what_is_ignored_is_not_judged(self) -> None:
+    async def test_what_is_ignored_is_not_judged(self) -> None:
         served = self.agent(private_state=["note"], read_only_state=["title"])
-        served.check_input(an_input(state={"note": 5, "title": []}))
+        await served.check_input(an_input(state={"note": 5, "title": []}))
         with pytest.raises(InputRejected):
-            served.check_input(an_input(state={"note": 5, "servings": "x"}))
+            await served.check_input(an_input(state={"note": 5, "servings": "x"}))
 
     async def test_defaults_reach_the_client_at_once(self) -> None:
         talk = Talk(self.agent())

@@ -42,10 +42,11 @@ async def test_the_least_recently_used_is_forgotten_first() -> None:
 
 async def test_a_run_beside_does_not_lose_the_question_of_another() -> None:
     """A run that began before the question was asked ends after it, and leaves it open."""
-    go_on = asyncio.Event()
+    go_on, waits = asyncio.Event(), asyncio.Event()
 
     async def answer(messages: Any, options: Any) -> Any:
         if messages[-1].text == "slow":
+            waits.set()
             await go_on.wait()
             with current_run().state.edit() as draft:
                 draft["version"] = 2
@@ -60,7 +61,7 @@ async def test_a_run_beside_does_not_lose_the_question_of_another() -> None:
         require_confirmation=True,
     )
     slow = asyncio.create_task(run_alone(served, run_id="r1", messages=[UserMessage(id="u", content="slow")]))
-    await asyncio.sleep(0.01)
+    await waits.wait()
     asking = await run_alone(served, run_id="r2", messages=[UserMessage(id="u", content="go")])
     (question,) = raw(asking)[-1]["outcome"]["interrupts"]
     go_on.set()

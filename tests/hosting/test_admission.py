@@ -256,3 +256,30 @@ async def test_a_refused_request_leaves_the_connection_usable(server: Server) ->
             assert (await client.post(server.url, content=content, headers=JSON)).status_code == status
     async with exchange(server.url) as run:
         assert types_of(await run.rest()) == ["RUN_STARTED", "RUN_FINISHED"]
+
+
+# On whose behalf
+
+
+async def _authorize(scope: Any) -> str:
+    user: str = dict(scope["headers"]).get(b"authorization", b"").decode()
+    if not user:
+        raise PermissionError("say who you are")
+    return user
+
+
+@pytest.mark.parametrize("authorize", [_authorize, lambda scope: "everybody"])
+async def test_a_run_knows_on_whose_behalf_it_is(board: Board, authorize: Any) -> None:
+    scopes: list[str] = []
+
+    async def producer(run: Run) -> None:
+        scopes.append(run.scope)
+
+    async with board.serve(AGUIEndpoint(producer, authorize=authorize)) as url, http_client() as client:
+        await client.post(url, content=body(), headers={**JSON, "authorization": "alice"})
+        response = await client.post(url, content=body(), headers=JSON)
+    if authorize is _authorize:
+        assert scopes == ["alice"]
+        assert refused(response, 403, "forbidden")["message"] == "say who you are"
+    else:
+        assert scopes == ["everybody", "everybody"]

@@ -33,6 +33,7 @@ def test_unknown_material_is_stripped_with_a_warning() -> None:
         (body(messages=[{"id": 5, "role": "user", "content": ""}]), "/messages/0/id"),
         (body(threadId="\ud800"), "/threadId"),
         (body(runId="\udc00"), "/runId"),
+        (body(parentRunId="\udc00"), "/parentRunId"),
         (body(state=[[]] * 1).replace(b"[[]]", b"[" * 300 + b"]" * 300), ""),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from accord.errors import EncodingError, ProtocolViolation, RunFailed
+from accord.errors import EncodingError, LimitExceeded, ProtocolViolation, RunFailed
 from accord.producer import OutletOverflow, Run, drive
 from accord.protocol import (
     CustomEvent,
@@ -159,6 +159,52 @@ async def test_a_failure_made_to_be_told_is_told() -> None:
         raise RunFailed("The kitchen is closed.", code="closed")
 
     assert last(await emitted(producer)) == RunErrorEvent(message="The kitchen is closed.", code="closed")
+
+
+@pytest.mark.parametrize("text", ["cut \ud83d", "\udc00"])
+async def test_a_failure_can_always_be_told(text: str) -> None:
+    async def producer(run: Run) -> None:
+        raise RunFailed(text, code=text)
+
+    assert last(await emitted(producer)).type == "RUN_ERROR"
+
+
+async def test_a_producer_that_exits_fails_its_run_only() -> None:
+    async def producer(run: Run) -> None:
+        raise SystemExit(2)
+
+    assert (await emitted(producer)).types == ["RUN_STARTED", "RUN_ERROR"]
+
+
+async def test_a_state_that_cannot_be_sent_back_does_not_hide_the_failure() -> None:
+    async def producer(run: Run) -> None:
+        run.state.predict(["a"]).show([{"op": "add", "path": "/a", "value": 1}])
+        raise ValueError
+
+    run_input = an_input(state=["\ud83d"])
+    run, outlet = a_run(run_input)
+    run.state.begin({"b": "\ud83d"})
+    await drive(producer, run)
+    assert outlet.types[-1] == "RUN_ERROR"
+
+
+async def test_an_event_larger_than_readers_take_does_not_leave() -> None:
+    outlet = Recording()
+    run = Run(an_input(), outlet, max_event_bytes=1_000)
+    with run:
+        with pytest.raises(LimitExceeded, match="max_event_bytes"):
+            run.custom("large", "x" * 1_000)
+        run.custom("small", "x" * 100)
+    assert outlet.types == ["RUN_STARTED", "CUSTOM", "RUN_FINISHED"]
+
+
+@pytest.mark.parametrize("count", [-1, 1.5, True, "12", 2**60])
+async def test_counts_that_are_none_are_refused_at_once(count: Any) -> None:
+    async def producer(run: Run) -> None:
+        with pytest.raises(ProtocolViolation):
+            run.usage(TokenUsage(input_tokens=count))
+
+    assert (await emitted(producer)).types == ["RUN_STARTED", "RUN_FINISHED"]
 
 
 async def test_a_cancellation_is_the_cancelled_outcome_and_goes_on() -> None:

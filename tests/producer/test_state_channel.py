@@ -401,3 +401,46 @@ def test_a_place_the_state_does_not_have() -> None:
     run, _ = a_run()
     with run, pytest.raises(LookupError, match="/recipe"):
         run.state.typed(RecipeModel, "/recipe").get()
+
+
+class Item(BaseModel):
+    name: str
+    done: bool = False
+
+
+class Todo(BaseModel):
+    items: list[Item] = []
+
+
+def test_a_typed_edit_means_the_element_it_saw() -> None:
+    def work(run: Run) -> None:
+        run.state.set(Todo(items=[Item(name="a"), Item(name="b"), Item(name="c")]))
+        with run.state.typed(Todo).edit() as todo:
+            todo.items[1].done = True
+            with run.state.edit() as draft:
+                del draft["items"][0]
+        assert run.state.value == {"items": [{"name": "b", "done": True}, {"name": "c", "done": False}]}
+
+    run_with({}, work)
+
+
+class Feedback(BaseModel):
+    q: str | None = None
+    rows: list[int] | None = None
+
+
+class Defaults(BaseModel):
+    fb: Feedback = Feedback()
+
+
+def test_a_typed_edit_of_defaults_the_client_never_saw() -> None:
+    """Report 2."""
+
+    def work(run: Run) -> None:
+        with run.state.typed(Defaults).edit() as defaults:
+            pass
+        with run.state.typed(Defaults).edit() as defaults:
+            defaults.fb.rows = [1]
+
+    (event,) = states(run_with({}, work))
+    assert event["delta"] == [{"op": "add", "path": "/fb", "value": {"q": None, "rows": [1]}}]

@@ -194,7 +194,7 @@ class FunctionLoop:
             value = await self.middleware.invoke(FunctionCall(tool, call.call_id, arguments, context), self._run_tool)
         except ToolArgumentsError as error:
             return _as_wrong(error, call)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a tool that exits, as argparse does, must not end the server
             logger.warning("tool %s failed", tool.name, exc_info=True)
             return as_error(f"{type(error).__name__}: {error}" if self.detailed_errors else "the tool failed", call)
         try:

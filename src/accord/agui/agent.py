@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from accord.agents import Agent
 from accord.agui.agent_run import AgentRun
+from accord.agui.committed import committed_state
 from accord.agui.confirmation import ConfirmationStrategy, DefaultConfirmationStrategy
 from accord.agui.messages import read_messages
 from accord.agui.predictive import PredictStateConfig
@@ -79,15 +80,17 @@ class AGUIAgent:
         """Answers the run's input."""
         await AgentRun(self, run).go()
 
-    def check_input(self, run_input: RunAgentInput) -> None:
+    async def check_input(self, run_input: RunAgentInput, *, scope: str = "") -> None:
         """Refuses, before anything streams, an input that is well-formed but not for this agent.
 
-        Raises `InputRejected` with the path: a state that the schema does not allow, data that is not Base64.
+        Raises `InputRejected` with the path: a state that the schema does not allow, data that is not Base64. What the
+        client holds of a prediction is not judged: a cut-off one need not fit.
         """
         read_messages(run_input.messages)
         if self.state_schema is None or run_input.state is UNSET:
             return
-        state = run_input.state
+        record = await self.threads.load(scope, run_input.thread_id)
+        state = committed_state(run_input.state, record, self.predicting)
         if isinstance(state, dict):
             ignored = self.state_schema.private | self.state_schema.read_only
             state = {name: member for name, member in state.items() if name not in ignored}

@@ -38,16 +38,17 @@ from accord.agents import (
     ToolDefinition,
     function_middleware,
 )
+from accord.agui.committed import committed_state
 from accord.agui.emission import JSON_MEDIA_TYPE, Emission, result_for_interface
 from accord.agui.interrupts import Answer, ask, ask_again, conversation_of, read_answers, steps_of
 from accord.agui.messages import answered, read_messages
-from accord.agui.predictive import Predictor, is_stage
+from accord.agui.predictive import Predictor
 from accord.agui.session_mirror import SessionMirror
 from accord.agui.shared_state import state_middleware
 from accord.agui.state_schema import StateRejected
 from accord.agui.state_update import StateUpdate
 from accord.agui.threads import CarriedOut, InterruptedTurn, Shown, ThreadRecord
-from accord.errors import EncodingError, PatchError
+from accord.errors import EncodingError, LimitExceeded, PatchError
 from accord.producer import Run, plain
 from accord.protocol import JSON, JSONObject, ResumeEntry
 from accord.protocol.conform import escape
@@ -111,7 +112,7 @@ class AgentRun:
         else:
             for entry in resume:
                 _logger.warning("a resume entry names no open interrupt: %r", entry.interrupt_id)
-            self._begin_state(self._without_shown(self._client_state()))
+            self._begin_state(self._committed_state())
             run.state.settle()
             await self._converse(answered(self._received()))
 
@@ -121,7 +122,7 @@ class AgentRun:
         """Carries out the answers to a turn's questions, and goes on or asks again."""
         served = self._served
         answers = read_answers(turn, resume, served.agent)
-        self._begin_state(self._committed_state(turn))
+        self._begin_state(self._committed_state())
         for waiting in turn.pending:
             self._predictor.adopt(waiting.call.call_id, waiting.call.name)
         if not answers:
@@ -184,6 +185,9 @@ class AgentRun:
 
     # State
 
+    def _committed_state(self) -> JSON:
+        return committed_state(self._run.input.state, self._record, self._served.predicting)
+
     def _client_state(self) -> JSON:
         return {} if self._run.input.state is UNSET else self._run.input.state
 
@@ -199,33 +203,10 @@ class AgentRun:
         self._begun = True
         self._mirror.begin()
 
-    def _committed_state(self, turn: InterruptedTurn) -> JSON:
-        """Of members that wait for an answer, the recorded value: what the client holds of them is the prediction."""
-        sent = self._without_shown(self._run.input.state)
-        if not isinstance(sent, dict) or not isinstance(turn.state, dict):
-            return turn.state
-        waiting = {
-            each.member for pending in turn.pending for each in self._served.predicting.of_tool(pending.call.name)
-        }
-        kept = {name: member for name, member in sent.items() if name not in waiting}
-        return {**kept, **{name: turn.state[name] for name in waiting if name in turn.state}}
-
-    def _without_shown(self, state: JSON) -> JSON:
-        """The client's state without what a run that was cut off had shown it and could not take back."""
-        if not isinstance(state, dict):
-            return state
-        state = dict(state)
-        for name, shown in self._record.shown.items():
-            if name in state and is_stage(state[name], shown.value):
-                del state[name]
-                if shown.committed:
-                    (state[name],) = shown.committed
-        return state
-
     def _shown_state(self) -> JSON:
         """The state as the model may see it."""
         self._mirror.settle()
-        state = self._run.state.value
+        state = self._run.state.committed
         schema = self._served.state_schema
         if schema is None or not isinstance(state, dict):
             return state
@@ -325,14 +306,15 @@ class AgentRun:
 
     async def _run_tool(self, call: FunctionCall, call_next: FunctionNext) -> Any:
         """Runs a tool and commits what its success means for the state; what is refused of that is an error."""
+        before = self._run.state.committed
         try:
             value = await call_next(call)
             if isinstance(value, StateUpdate):
                 value = self._update_state(call, value)
             if not isinstance(value, FunctionResultContent) or value.error is None:
-                self._predictor.succeed(call.call_id, call.tool.name, dict(call.arguments))
+                self._predictor.succeed(call.call_id, call.tool.name, dict(call.arguments), before)
             self._mirror.settle()
-        except (StateRejected, PatchError, EncodingError) as error:
+        except (StateRejected, PatchError, EncodingError, LimitExceeded) as error:
             self._emission.interface_results.pop(call.call_id, None)
             return FunctionResultContent(call.call_id, error=f"the state was not changed: {error}")
         return value
@@ -342,7 +324,7 @@ class AgentRun:
         members = update.state or {}
         operations = [{"op": "add", "path": f"/{escape(name)}", "value": value} for name, value in members.items()]
         shown = None if update.tool_result is None else json.dumps(plain(update.tool_result), ensure_ascii=False)
-        if operations and not isinstance(channel.value, dict):
+        if operations and not isinstance(channel.committed, dict):
             channel.set({})
         channel.patch([*operations, *update.patch])
         if shown is not None:
@@ -360,7 +342,7 @@ class AgentRun:
         if self._asked:
             pending = ask(run, served.agent, self._asked, served.strategy, earlier)
             turn = InterruptedTurn(
-                tuple(answered(_without_approvals(conversation), fill=False)), pending, run.state.value
+                tuple(answered(_without_approvals(conversation), fill=False)), pending, run.state.committed
             )
         self._mirror.settle()
         session = self._session.to_dict() if self._session.state else {}
@@ -385,7 +367,7 @@ class AgentRun:
         run is told."""
         if not self._begun:  # what the state holds is the client's alone
             return
-        committed = self._run.state.value
+        committed = self._run.state.committed
         held = committed if isinstance(committed, dict) else {}
         shown = {
             name: Shown(value, (held[name],) if name in held else ())
@@ -400,7 +382,7 @@ class AgentRun:
 
     def _owned(self) -> JSONObject:
         schema = self._served.state_schema
-        state = self._run.state.value
+        state = self._run.state.committed
         if schema is None or not isinstance(state, dict):
             return {}
         return {name: state[name] for name in schema.private | schema.read_only if name in state}

@@ -7,6 +7,8 @@ calls may interleave; each call has its own start, arguments and end.
 from __future__ import annotations
 
 import base64
+import logging
+
 from msgspec import UNSET
 
 from accord.agents import (
@@ -25,6 +27,7 @@ from accord.agents import (
 )
 from accord.producer import Reasoning, Run, TextMessage, ToolCallItem
 from accord.protocol import (
+    MAX_SAFE_INTEGER,
     AudioPart,
     ContentPart,
     DataSource,
@@ -36,6 +39,8 @@ from accord.protocol import (
     UrlSource,
     VideoPart,
 )
+
+_logger = logging.getLogger("accord")
 
 JSON_MEDIA_TYPE = "application/json"
 
@@ -137,8 +142,17 @@ def result_for_interface(content: FunctionResultContent) -> str | list[ContentPa
 
 def token_usage(usage: Usage) -> TokenUsage:
     """An agent's token counts in the protocol's shape."""
-    counts = {name: getattr(usage, name) for name in TokenUsage.__struct_fields__}
-    return TokenUsage(**{name: UNSET if count is None else count for name, count in counts.items()})
+    entries = {name: getattr(usage, name) for name in TokenUsage.__struct_fields__}
+    reported = {name: UNSET if entry is None else entry for name, entry in entries.items()}
+    for name, count in reported.items():
+        if (
+            name.endswith("_tokens")
+            and count is not UNSET
+            and not (type(count) is int and 0 <= count <= MAX_SAFE_INTEGER)
+        ):
+            _logger.warning("a model server reports %s as %r, which is no count; it is left out", name, count)
+            reported[name] = UNSET
+    return TokenUsage(**reported)
 
 
 _MEDIA: dict[str, type[ImagePart | AudioPart | VideoPart]] = {

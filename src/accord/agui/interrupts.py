@@ -148,9 +148,9 @@ def _read(pending: PendingCall, entry: ResumeEntry, agent: Agent) -> Answer:
 
 
 def _fits(payload: object, schema: JSONObject) -> bool:
-    from jsonschema import Draft202012Validator
+    from jsonschema_rs import validator_for
 
-    return bool(Draft202012Validator(schema).is_valid(payload))
+    return validator_for(schema).is_valid(payload)
 
 
 def steps_of(answer: Answer) -> list[Mapping[str, Any]]:

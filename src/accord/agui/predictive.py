@@ -13,7 +13,7 @@ from typing import Any
 
 from accord.agents import AgentSetupError, FunctionTool, ToolDefinition
 from accord.errors import AccordError
-from accord.producer import Prediction, Run
+from accord.producer import OutletOverflow, Prediction, Run
 from accord.protocol import JSON, JSONObject
 from accord.protocol.conform import escape
 from accord.state import PartialJSON, identical
@@ -116,15 +116,19 @@ class Predictor:
         """The members that are shown and neither committed nor taken back."""
         return {name for call in self._calls.values() for name in call.prediction.members}
 
-    def succeed(self, call_id: str, name: str, arguments: JSON) -> None:
-        """The tool has run with these arguments: what it predicts is now so. Raises what the state's schema raises."""
+    def succeed(self, call_id: str, name: str, arguments: JSON, before: JSON) -> None:
+        """The tool has run with these arguments: what it predicts is now so, except for members that it has written
+        itself since the committed state was `before`. Raises what the state's schema raises."""
         members = self._config.of_tool(name)
         if not members or not isinstance(arguments, dict):
             return
         call = self._calls.get(call_id)
         prediction = self._run.state.predict([each.member for each in members]) if call is None else call.prediction
         values: JSONObject = {}
+        now = self._run.state.committed
         for each in members:
+            if not _same_member(each.member, before, now):
+                continue
             if each.argument == EVERY_ARGUMENT:
                 values[each.member] = arguments
             elif each.argument in arguments:
@@ -168,11 +172,18 @@ class _PredictingCall:
             return
         try:
             self.prediction.show(self._parser.feed(text, now))
+        except OutletOverflow:
+            raise
         except AccordError as error:
             # Text that is no JSON (the call will fail by itself), or somebody else has changed what this builds on.
             _logger.info("a prediction was given up: %s", error)
             self._parser = None
             self.prediction.take_back()
+
+
+def _same_member(name: str, before: JSON, now: JSON) -> bool:
+    was, is_now = (state if isinstance(state, dict) else {} for state in (before, now))
+    return (name in was) == (name in is_now) and identical(was.get(name), is_now.get(name))
 
 
 def _check_argument(where: str, predicted: PredictedMember, tool: FunctionTool[..., Any] | ToolDefinition) -> None:

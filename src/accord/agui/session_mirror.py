@@ -29,7 +29,7 @@ class SessionMirror:
         shared = self._shared()
         for key in self._keys:
             if key in shared:
-                self._session.state[key] = shared[key]
+                self._session.state[key] = plain(shared[key])
         self.settle()
 
     def settle(self) -> None:
@@ -47,7 +47,7 @@ class SessionMirror:
             elif other is _ABSENT:
                 self._session.state.pop(key, None)
             else:
-                self._session.state[key] = other
+                self._session.state[key] = plain(other)
         self._commit(shared, changes)
         held = self._shared()
         self._equal = {key: held[key] for key in self._keys if key in held}
@@ -64,7 +64,7 @@ class SessionMirror:
                     draft[key] = value
 
     def _shared(self) -> JSONObject:
-        state = self._run.state.value
+        state = self._run.state.committed
         return state if isinstance(state, dict) else {}
 
 

@@ -83,7 +83,7 @@ class _SharedStateRun(AgentRun):
                 writing.prediction.take_back()
                 return made
             try:
-                self._run.state.set(writing.whole(self._run.state.value))
+                self._run.state.set(writing.whole(self._run.state.committed))
             except (StateRejected, EncodingError, ValueError) as error:
                 _logger.warning("run %r: no valid state was written: %s", self._run.run_id, error)
                 writing.prediction.take_back()

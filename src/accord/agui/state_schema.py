@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
@@ -22,10 +23,13 @@ from accord.protocol import JSON, JSONObject
 from accord.protocol.conform import escape
 
 if TYPE_CHECKING:
-    from jsonschema.protocols import Validator
+    from jsonschema_rs import ValidationError, Validator
 
 #: What a state schema may be written as.
 StateSchemaLike: TypeAlias = Mapping[str, Any] | type
+
+#: Of how many errors the one nearest the root is told.
+_MAX_ERRORS = 100
 
 READ_ONLY = "readOnly"
 PRIVATE = "x-private"
@@ -57,7 +61,6 @@ class StateSchema:
         self.read_only = frozenset(read_only) | {name for name, spec in marked.items() if spec.get(READ_ONLY) is True}
         for name in sorted((self.private | self.read_only) - self.members):
             raise AgentSetupError(f"state_schema: there is no member {name!r}; it has {sorted(self.members)}")
-        self._required = frozenset(self.schema.get("required", ()))
 
     @property
     def shown(self) -> JSONObject:
@@ -90,18 +93,22 @@ class StateSchema:
 
         A `partial` state may lack members that are required: a conversation begins with none and fills them in.
         """
-        errors = self._validator.iter_errors(state)
-        for error in sorted(errors, key=lambda each: (len(each.absolute_path), str(each.absolute_path))):
-            if partial and error.validator == "required" and not error.absolute_path:
-                continue
-            path = "".join(f"/{escape(str(step))}" for step in error.absolute_path)
-            raise StateRejected(error.message[:500], path=path)
+        from jsonschema_rs import ValidationErrorKind
+
+        found = [
+            error
+            for error in islice(self._validator.iter_errors(state), _MAX_ERRORS)
+            if error.instance_path or not (partial and isinstance(error.kind, ValidationErrorKind.Required))
+        ]
+        if found:
+            error = min(found, key=lambda each: (len(each.instance_path), str(each.instance_path)))
+            raise StateRejected(error.message[:500], path=_pointer(error))
 
     @cached_property
     def _validator(self) -> Validator:
-        from jsonschema.validators import validator_for
+        from jsonschema_rs import validator_for
 
-        return validator_for(self.schema, default=_default_validator())(self.schema)
+        return validator_for(self.schema)
 
 
 def _json_schema(schema: StateSchemaLike) -> JSONObject:
@@ -111,21 +118,18 @@ def _json_schema(schema: StateSchemaLike) -> JSONObject:
         made = deepcopy(dict(schema)) if _is_json_schema(schema) else _from_simple(schema)
     else:
         raise AgentSetupError(f"state_schema: a model, a JSON Schema or members are due, not {type(schema).__name__}")
-    from jsonschema.exceptions import SchemaError
-    from jsonschema.validators import validator_for
+    from jsonschema_rs import ValidationError, meta
 
     try:
-        validator_for(made, default=_default_validator()).check_schema(made)
-    except SchemaError as error:
-        place = "".join(f"/{step}" for step in error.absolute_path)
-        raise AgentSetupError(f"state_schema: no JSON Schema at {place or '(root)'}: {error.message}") from None
+        meta.validate(made)
+    except ValidationError as error:
+        message = f"no JSON Schema at {_pointer(error) or '(root)'}: {error.message[:500]}"
+        raise AgentSetupError(f"state_schema: {message}") from None
     return made
 
 
-def _default_validator() -> type[Validator]:
-    from jsonschema import Draft202012Validator
-
-    return Draft202012Validator
+def _pointer(error: ValidationError) -> str:
+    return "".join(f"/{escape(str(step))}" for step in error.instance_path)
 
 
 def _is_json_schema(schema: Mapping[str, Any]) -> bool:

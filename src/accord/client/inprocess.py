@@ -53,7 +53,7 @@ class InProcessTransport:
     async def open(self, run_input: RunAgentInput) -> _ProducerResponse:
         """Starts the producer. Raises `InputRejected` as a producer does."""
         received = receive_input(encode_input(run_input), max_depth=self._max_depth, on_deviation=self._on_deviation)
-        check_input(self._producer, received)
+        await check_input(self._producer, received)
         buffer = _Buffer(self._max_buffered_bytes, self._high_water)
         run = Run(received, buffer, max_depth=self._max_depth)
         producing = asyncio.create_task(drive(self._producer, run), name=f"accord run {run.run_id}")

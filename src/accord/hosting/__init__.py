@@ -1,5 +1,6 @@
 """Serving any producer over HTTP, as an ASGI application."""
 
+from accord.hosting.admission import Authorize
 from accord.hosting.endpoint import AGUIEndpoint
 
-__all__ = ["AGUIEndpoint"]
+__all__ = ["AGUIEndpoint", "Authorize"]

@@ -6,7 +6,10 @@ The head of the request is judged before any of its body is read, and the body i
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
 
 from accord.consumer import OnDeviation
 from accord.errors import InputRejected, ProtocolViolation
@@ -15,6 +18,9 @@ from accord.producer import Producer, check_input, receive_input
 from accord.protocol import RunAgentInput
 from accord.protocol.codec import decode_json
 from accord.wire import JSON_MEDIA_TYPE, media_type
+
+#: Says on whose behalf a request comes, from its ASGI scope; raises `PermissionError` where it may not.
+Authorize: TypeAlias = Callable[[Scope], str | Awaitable[str]]
 
 
 class Refusal(Exception):
@@ -73,6 +79,17 @@ def check_head(scope: Scope, *, max_body_bytes: int) -> None:
         raise _too_large(max_body_bytes)
 
 
+async def authorized(scope: Scope, authorize: Authorize | None) -> str:
+    """On whose behalf a request comes; 403 for one that may not."""
+    if authorize is None:
+        return ""
+    try:
+        made = authorize(scope)
+        return await made if inspect.isawaitable(made) else made
+    except PermissionError as refused:
+        raise Refusal(403, "forbidden", str(refused) or "this request is not allowed") from None
+
+
 async def read_body(receive: Receive, *, max_body_bytes: int, body_timeout: float | None) -> bytes:
     """The whole body; refused as soon as it outgrows its limit or its time (seconds)."""
     body = bytearray()
@@ -92,12 +109,14 @@ async def read_body(receive: Receive, *, max_body_bytes: int, body_timeout: floa
         raise Refusal(408, "body_timeout", detail) from None
 
 
-def read_input(body: bytes, producer: Producer, *, max_depth: int, on_deviation: OnDeviation | None) -> RunAgentInput:
+async def read_input(
+    body: bytes, producer: Producer, *, max_depth: int, on_deviation: OnDeviation | None
+) -> RunAgentInput:
     """The run input that the body is: 400 for what is not JSON, 422 with the place for what is malformed, or what the
     producer does not take."""
     try:
         run_input = receive_input(body, max_depth=max_depth, on_deviation=on_deviation)
-        check_input(producer, run_input)
+        await check_input(producer, run_input)
         return run_input
     except InputRejected as rejected:
         if _is_json(body, max_depth):

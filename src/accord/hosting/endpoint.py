@@ -8,7 +8,15 @@ from __future__ import annotations
 from contextlib import suppress
 
 from accord.consumer import OnDeviation
-from accord.hosting.admission import Disconnected, Refusal, check_head, read_body, read_input
+from accord.hosting.admission import (
+    Authorize,
+    Disconnected,
+    Refusal,
+    authorized,
+    check_head,
+    read_body,
+    read_input,
+)
 from accord.hosting.asgi import Receive, Scope, Send, header
 from accord.hosting.encoding import SSE, negotiated
 from accord.hosting.outlet import BufferedOutlet
@@ -29,6 +37,11 @@ class AGUIEndpoint:
 
     Events go out as an event stream (SSE), or on the binary wire (protobuf) where the request's `Accept` admits that.
     `*/*` does, which many HTTP clients send unasked: whoever wants to read text asks for `text/event-stream`.
+
+    `authorize` is given the ASGI scope of a request before its body is read and returns, at once or awaited, on whose
+    behalf the run is: `run.scope`. What is kept of a thread between runs (open questions, approvals, sessions) is kept
+    within that scope, and a thread's id is no credential: without `authorize` whoever names a thread's id goes on with
+    it. `PermissionError` refuses the request with 403.
 
     What comes in (errors are `{"error": {"code", "message"}}`, 422 with `path`, a JSON Pointer into the input):
 
@@ -56,6 +69,7 @@ class AGUIEndpoint:
         self,
         producer: Producer,
         *,
+        authorize: Authorize | None = None,
         max_body_bytes: int = 10 * _MIB,
         body_timeout: float | None = 60.0,
         max_depth: int = MAX_DEPTH,
@@ -73,6 +87,7 @@ class AGUIEndpoint:
         if batch_bytes < 1:
             raise ValueError(f"batch_bytes={batch_bytes} must be positive")
         self._producer = producer
+        self._authorize = authorize
         self._max_body_bytes = max_body_bytes
         self._body_timeout = body_timeout
         self._max_depth = max_depth
@@ -86,8 +101,11 @@ class AGUIEndpoint:
             raise ValueError(f"only HTTP requests are served here, not {scope['type']}")
         try:
             check_head(scope, max_body_bytes=self._max_body_bytes)
+            on_behalf_of = await authorized(scope, self._authorize)
             body = await read_body(receive, max_body_bytes=self._max_body_bytes, body_timeout=self._body_timeout)
-            run_input = read_input(body, self._producer, max_depth=self._max_depth, on_deviation=self._on_deviation)
+            run_input = await read_input(
+                body, self._producer, max_depth=self._max_depth, on_deviation=self._on_deviation
+            )
         except Refusal as refusal:
             with suppress(OSError):  # the client has left
                 await refusal.answer(send)
@@ -100,5 +118,5 @@ class AGUIEndpoint:
         )
         # A run encodes to JSON anyway, since that is the form in which it judges its events.
         encode = None if encoding is SSE else encoding.encode
-        run = Run(run_input, outlet, encode=encode, max_depth=self._max_depth)
+        run = Run(run_input, outlet, encode=encode, scope=on_behalf_of, max_depth=self._max_depth)
         await RunResponse(run, outlet, encoding, receive, send, self._pace).serve(self._producer)

@@ -24,7 +24,12 @@ def receive_input(data: bytes, *, max_depth: int = MAX_DEPTH, on_deviation: OnDe
     except ProtocolViolation as violation:
         raise InputRejected(violation.args[0], path=violation.path) from None
     run_input = admit_input(raw, on_deviation)
-    for path, identifier in (("/threadId", run_input.thread_id), ("/runId", run_input.run_id)):
+    identifiers = {
+        "/threadId": run_input.thread_id,
+        "/runId": run_input.run_id,
+        "/parentRunId": run_input.parent_run_id or "",
+    }
+    for path, identifier in identifiers.items():
         try:
             check_json(identifier, path)  # the run's first event repeats them
         except EncodingError as error:
@@ -40,12 +45,12 @@ def receive_input(data: bytes, *, max_depth: int = MAX_DEPTH, on_deviation: OnDe
 class ChoosyProducer(Protocol):
     """A producer that can tell before a run starts that an input is not for it."""
 
-    def check_input(self, run_input: RunAgentInput) -> None:
+    async def check_input(self, run_input: RunAgentInput) -> None:
         """Raises `InputRejected` naming the path of what is wrong."""
         ...
 
 
-def check_input(producer: object, run_input: RunAgentInput) -> None:
+async def check_input(producer: object, run_input: RunAgentInput) -> None:
     """Lets a producer that cares refuse `run_input`, by `InputRejected`, while nothing has been streamed."""
     if isinstance(producer, ChoosyProducer):
-        producer.check_input(run_input)
+        await producer.check_input(run_input)

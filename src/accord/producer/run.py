@@ -19,7 +19,7 @@ from msgspec import UNSET, UnsetType
 
 from accord.consumer.chunks import CHUNK_TYPES, ChunkExpander
 from accord.consumer.verification import Verifier
-from accord.errors import AccordError, EncodingError, ProtocolViolation, RunFailed
+from accord.errors import AccordError, EncodingError, LimitExceeded, ProtocolViolation, RunFailed
 from accord.producer.emitters import Activity, Reasoning, Step, Subagent, TextMessage, ToolCallItem
 from accord.producer.outlet import Outlet, OutletOverflow
 from accord.producer.plain import plain
@@ -49,6 +49,7 @@ from accord.protocol import (
     TokenUsage,
     ToolCallResultEvent,
     ToolCallStartEvent,
+    conform,
     decode_event,
     encode_event,
 )
@@ -56,6 +57,9 @@ from accord.protocol.codec import check_depth, strict_event_decoder
 
 _logger = logging.getLogger("accord")
 _decode = strict_event_decoder.decode
+
+#: What an event may be at most, in bytes: readers, the reference's and ours, take frames of 10 MiB.
+MAX_EVENT_BYTES = 10 * 1024 * 1024 - 64
 
 #: What the person is told when a producer fails with something that was not made to be told.
 FAILURE_MESSAGE = "The agent could not finish this run."
@@ -77,6 +81,7 @@ class Run:
         new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
         scope: str = "",
         max_depth: int = MAX_DEPTH,
+        max_event_bytes: int = MAX_EVENT_BYTES,
     ) -> None:
         self.input = run_input
         self.thread_id = run_input.thread_id
@@ -91,6 +96,7 @@ class Run:
         self._encode = encode
         self._new_id = new_id
         self._max_depth = max_depth
+        self._max_event_bytes = max_event_bytes
         self._shallow = 2 * max_depth  # fewer bytes than this cannot nest too deeply
         self._verifier = Verifier()
         self._appending = self._verifier.appending
@@ -235,7 +241,11 @@ class Run:
     # How the run ends
 
     def usage(self, usage: TokenUsage) -> None:
-        """Adds tokens used; goes out with the end of the run, one entry for each provider and model."""
+        """Adds tokens used; goes out with the end of the run, one entry for each provider and model.
+
+        Raises `ProtocolViolation` for counts that are none.
+        """
+        conform(msgspec.to_builtins(usage), TokenUsage)
         with self.lock:
             key = (usage.provider, usage.model)
             known = self._usage.get(key)
@@ -285,7 +295,15 @@ class Run:
         else:
             if len(payload) > self._shallow:
                 check_depth(payload, max_depth=self._max_depth)
-        return payload if self._encode is None else self._encode(event)
+        if self._encode is not None:
+            payload = self._encode(event)
+        if len(payload) > self._max_event_bytes:
+            raise LimitExceeded(
+                f"{event.type} of {len(payload)} bytes is more than a reader takes",
+                limit="max_event_bytes",
+                value=self._max_event_bytes,
+            )
+        return payload
 
     def commit(self, event: Event, payload: bytes) -> None:
         """Verifies an event that was encoded and hands its bytes to the outlet."""
@@ -331,13 +349,13 @@ class Run:
         try:
             if error is None:
                 self._finish()
-            elif isinstance(error, Exception):
+            elif isinstance(error, Exception | SystemExit):
                 self._fail(error)
             else:
                 self._close(RunFinishedCancelledOutcome())
         except OutletOverflow:
             _logger.warning("run %r: the reader is too far behind to be told how it ended", self.run_id)
-        return isinstance(error, Exception)
+        return isinstance(error, Exception | SystemExit)
 
     def _finish(self) -> None:
         outcome: RunFinishedOutcome | UnsetType = UNSET
@@ -348,7 +366,7 @@ class Run:
             outcome = RunFinishedSuccessOutcome(pending_tool_call_ids=list(self._pending_calls))
         try:
             self._close(outcome)
-        except (EncodingError, ProtocolViolation) as error:  # a result or an interrupt that cannot be sent
+        except (EncodingError, ProtocolViolation, LimitExceeded) as error:  # a result or a question nothing can carry
             self._fail(error)
 
     def _close(self, outcome: RunFinishedOutcome | UnsetType) -> None:
@@ -364,7 +382,7 @@ class Run:
             )
         )
 
-    def _fail(self, error: Exception) -> None:
+    def _fail(self, error: Exception | SystemExit) -> None:
         message, code = FAILURE_MESSAGE, "internal_error"
         if isinstance(error, RunFailed):
             message, code = error.message, error.code or "run_failed"
@@ -374,8 +392,13 @@ class Run:
             elif isinstance(error, AccordError):
                 code = "invalid_event" if isinstance(error, ProtocolViolation | EncodingError) else "agent_error"
             _logger.error("run %r failed", self.run_id, exc_info=error)
-        self._close_items()
-        self.emit(RunErrorEvent(message=message, code=code, usage=self._usage_entries()))
+        try:
+            self._close_items()
+        except (EncodingError, LimitExceeded) as lost:  # the committed state is one that no event can carry
+            _logger.error("run %r: what was shown of its state could not be taken back: %s", self.run_id, lost)
+        for event in self._verifier.closing_events():
+            self.emit(event)
+        self.emit(RunErrorEvent(message=_sayable(message), code=_sayable(code), usage=self._usage_entries()))
 
     def _close_items(self) -> None:
         self.state.settle()
@@ -394,6 +417,11 @@ async def drive(producer: Producer, run: Run) -> None:
     """Runs a producer from RUN_STARTED to the end of its run; only a cancellation is raised."""
     with run:
         await producer(run)
+
+
+def _sayable(text: str) -> str:
+    """`text` without what JSON cannot carry, so that a failure can always be told."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _added(left: TokenUsage, right: TokenUsage) -> TokenUsage:

@@ -13,12 +13,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+import msgspec
+
 from accord.errors import PatchError
 from accord.producer.draft import DraftArray, DraftObject, draft_of, finished
 from accord.producer.merge import merge
 from accord.producer.plain import plain
 from accord.producer.typed import TypedState
-from accord.protocol import JSON, JSONObject, StateDeltaEvent, StateSnapshotEvent, encode, read_operation
+from accord.protocol import JSON, JSONObject, StateDeltaEvent, StateSnapshotEvent, read_operation
 from accord.protocol.conform import escape
 from accord.state import SharedValue, apply_patch, diff, identical
 
@@ -71,11 +73,12 @@ class StateChannel:
     def begin(self, committed: JSON, guard: StateGuard | None = None) -> None:
         """Says what the committed state is where it is not what the consumer sent, and what changes must satisfy.
 
-        Nothing is sent; the difference is taken back by the next `set` or `settle`.
+        Nothing is sent; the difference is taken back by the next `set` or `settle`. `committed` is JSON and is not
+        copied: what it shares with the consumer's state is known to be the same.
         """
         if guard is not None:
             self._guard, self._private = guard, frozenset(guard.private)
-        self._held = plain(committed)
+        self._held = committed
         self._differs = bool(diff(self._sent.value, self._public(self._held)))
 
     def typed(self, model: type[ModelT], path: str = "") -> TypedState[ModelT]:
@@ -112,9 +115,20 @@ class StateChannel:
             if not isinstance(draft, DraftObject | DraftArray):
                 raise TypeError(f"only an object or an array can be edited, not {base!r}; use set")
             yield draft
-            ours = finished(draft, plain)
-            with self._run.lock:
-                self.patch(diff(self._held, merge(base, ours, self._held)))
+            self.merge(base, finished(draft, plain))
+
+    @property
+    def committed(self) -> JSON:
+        """The committed state itself, not to be changed: what `merge` takes as the base of a change."""
+        return self._held
+
+    def merge(self, base: JSON, ours: JSON) -> None:
+        """Commits what `base`, a committed state of this run, has become in `ours`, beside what others did since.
+
+        What both have changed raises `PatchError`.
+        """
+        with self._run.lock:
+            self.patch(diff(self._held, merge(base, ours, self._held)))
 
     def patch(self, operations: Sequence[Any]) -> None:
         """Commits RFC 6902 operations on the committed state, all or none; raises `PatchError`."""
@@ -254,7 +268,7 @@ class StateChannel:
 
     @staticmethod
     def _is_small(public: JSON) -> bool:
-        return len(encode(StateSnapshotEvent(snapshot=public))) <= MAX_CONFIRMING_SNAPSHOT
+        return len(msgspec.json.encode(public)) <= MAX_CONFIRMING_SNAPSHOT
 
 
 class Prediction:

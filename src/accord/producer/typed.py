@@ -10,7 +10,7 @@ import msgspec
 
 from accord.producer.plain import plain
 from accord.protocol import JSON, JSONObject
-from accord.state import array_index, diff, parse_pointer
+from accord.state import apply_patch, array_index, diff, identical, parse_pointer
 
 if TYPE_CHECKING:
     from accord.producer.state_channel import StateChannel
@@ -42,11 +42,17 @@ class TypedState(Generic[ModelT]):
 
     @contextmanager
     def edit(self) -> Iterator[ModelT]:
-        """A value to change in place; what changed is committed when the block ends, on top of what others did."""
+        """A value to change in place; what changed is committed when the block ends, beside what others did.
+
+        Where it was changed, the model's defaults are committed with it. What both have changed raises `PatchError`.
+        """
+        base = self._channel.committed
         value = self.get()
         before = plain(value)
         yield value
-        self._channel.patch([_below(self._path, operation) for operation in diff(before, plain(value))])
+        after = plain(value)
+        if not identical(before, after):
+            self._channel.merge(base, apply_patch(base, [{"op": "add", "path": self._path, "value": after}]))
 
     def _raw(self) -> JSON:
         value = self._channel.value
