@@ -6,6 +6,7 @@ only a part, such as `accord.client`, loads only that. The parts: `accord.protoc
 `accord.agui` and `accord.openai`.
 """
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,9 @@ if TYPE_CHECKING:
     from accord.sessions import AgentSession
 
 __version__ = "0.1.0"
+
+# What deserves a warning goes to the `accord` logger and is printed by nobody who did not ask for it (rules section 2).
+logging.getLogger("accord").addHandler(logging.NullHandler())
 
 __all__ = [
     "AccordError",

@@ -176,7 +176,7 @@ class TestResults:
     async def test_an_exception_is_a_result(self, caplog: pytest.LogCaptureFixture) -> None:
         with caplog.at_level(logging.WARNING, "accord.agents"):
             response = await run_calls(scripted_call("fail"))
-        assert results(response)["call_1"].error == "ValueError: no such city"
+        assert results(response)["call_1"].error_detail == "ValueError: no such city"
         assert response.text == "Done."
         (record,) = caplog.records
         assert record.exc_info
@@ -311,7 +311,7 @@ class TestConcurrency:
         assert [int(call_id.removeprefix("call_")) - 1 for call_id in found] == list(order)
         for number in range(4):
             result = found[f"call_{number + 1}"]
-            assert result.error == f"ValueError: {number}" if number in failing else result.result == number
+            assert result.error_detail == f"ValueError: {number}" if number in failing else result.result == number
 
     async def test_fifty_runs_of_one_agent_do_not_cross(self) -> None:
         together = threading.Barrier(50)

@@ -194,7 +194,7 @@ class TestFunction:
         (result,) = response.messages[1].contents
         assert isinstance(result, FunctionResultContent)
         assert result.error is not None
-        assert result.error.endswith("not allowed")
+        assert result.text.endswith("not allowed")
 
     async def test_the_first_is_the_outermost(self) -> None:
         @function_middleware

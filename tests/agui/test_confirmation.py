@@ -652,6 +652,25 @@ class TestTrust:
             assert held.state == talk.state
             assert before == talk.messages
 
+    @pytest.mark.parametrize(
+        ("answer", "recipe"),
+        [
+            ({"approved": False}, OLD["recipe"]),
+            ({"approved": True}, NEW),
+            ({"approved": True, "editedArgs": {"recipe": {"title": "Mine"}}}, {"title": "Mine"}),
+        ],
+    )
+    async def test_the_same_answer_again_from_who_has_heard_nothing(self, answer: Any, recipe: Any) -> None:
+        """Its screen still shows the prediction."""
+        kitchen = Kitchen([change(), "Done."])
+        interrupt = await self.asked(kitchen)
+        lost = {"resume": [resolved(interrupt, answer)], "state": {**OLD, "recipe": NEW}, "run_id": "r2"}
+        await run_alone(kitchen.agent, an_input(**lost))
+        again = await run_alone(kitchen.agent, an_input(**lost))
+        assert consumed(again, an_input(**lost)).state == {**OLD, "recipe": recipe}
+        assert again.types.count("TOOL_CALL_RESULT") == 1
+        assert len(kitchen.ran) == answer["approved"]
+
     async def test_a_refusal_cannot_be_turned_round(self) -> None:
         kitchen = Kitchen([change(), "Done."])
         interrupt = await self.asked(kitchen)

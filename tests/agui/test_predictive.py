@@ -585,6 +585,18 @@ class TestDisconnect:
         await talk.say("go on")
         assert talk.state == {"recipe": {"title": "Mine"}}
 
+    async def test_where_nothing_was_shown_yet_nothing_is_restored(self) -> None:
+        old = {"recipe": {"title": "Old one"}}
+        talk = Talk(serve(Writing(FunctionCallContent("c1", "update_recipe", '{"rec'), then=wait)), state=old)
+        run = talk.client.run("go")
+        async for event in run:
+            if event.type == "TOOL_CALL_ARGS":
+                break
+        await run.aclose()
+        talk.client.state = {"recipe": {"title": "Old"}}
+        await talk.say("go on")
+        assert talk.state == {"recipe": {"title": "Old"}}
+
     async def test_what_arrived_of_it_need_not_fit_the_schema(self) -> None:
         """The next run is not refused for a state that a run has left like that."""
 

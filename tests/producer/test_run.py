@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from accord.errors import EncodingError, LimitExceeded, ProtocolViolation, RunFailed
+from accord.errors import EncodingError, LimitExceeded, PatchError, ProtocolViolation, RunFailed
 from accord.producer import OutletOverflow, Run, drive
 from accord.protocol import (
     CustomEvent,
@@ -303,6 +303,35 @@ async def test_chunks_leave_expanded() -> None:
     assert "TEXT_MESSAGE_CHUNK" not in outlet.types
     (message,) = consumed(outlet).messages
     assert to_wire(message)["content"] == "ab"
+
+
+async def test_shorthand_that_is_left_open_is_closed_once() -> None:
+    async def producer(run: Run) -> None:
+        run.emit(TextMessageChunkEvent(message_id="m1", delta="Hello"))
+
+    outlet = await emitted(producer)
+    assert outlet.types[-3:] == ["TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "RUN_FINISHED"]
+
+
+async def test_an_operation_keeps_what_the_rfc_does_not_define() -> None:
+    operations = [{"op": "add", "path": "/a", "value": 1, "note": "why"}]
+
+    async def producer(run: Run) -> None:
+        run.state.patch(operations)
+        run.activity("plan", {}, message_id="p").patch(operations)
+
+    outlet = await emitted(producer)
+    assert [to_wire(event)["delta"] for event in outlet.events if event.type == "STATE_DELTA"] == [operations]
+    assert consumed(outlet).state == {"a": 1}
+
+
+async def test_an_activity_stays_an_object() -> None:
+    async def producer(run: Run) -> None:
+        activity = run.activity("plan", {"a": 1}, message_id="p")
+        with pytest.raises(PatchError):
+            activity.patch([{"op": "replace", "path": "", "value": 5}])
+
+    assert (await emitted(producer)).types == ["RUN_STARTED", "ACTIVITY_SNAPSHOT", "RUN_FINISHED"]
 
 
 async def test_usage_is_one_entry_for_each_provider_and_model() -> None:

@@ -25,7 +25,8 @@ class Agent:
     `tools`: what `@tool` makes, plain functions, and `ToolDefinition`s for tools that the caller runs. `middleware`:
     the first is the outermost. `options`: how the model is to answer, unless a run says otherwise. `max_rounds`: how
     often the model may call tools before it has to answer without (0: no tool is ever run). `detailed_errors`:
-    whether the model reads what an exception in a tool says, or only that the tool failed. `executor`: where tools
+    whether the model reads what an exception in a tool says, or only that the tool failed (an interface is
+    never shown more). `executor`: where tools
     that are not async run (by default threads of the package's own).
 
     Raises `AgentSetupError` for parts that do not fit.

@@ -76,13 +76,15 @@ class FunctionResultContent(Content, frozen=True):
     """The one answer to a function call.
 
     `result` is a JSON value, or a list of contents for a tool that answers with images, files and the like. `error`
-    is set when the call failed or was refused; it then is the answer, and `result` is None.
+    is set when the call failed or was refused; it then is the answer, and `result` is None. `error_detail` is more of
+    an error, for the model alone to read.
     """
 
     call_id: str
     result: Any = None
     error: str | None = None
     name: str | None = None
+    error_detail: str | None = None
 
     @property
     def contents(self) -> list[Content]:
@@ -95,7 +97,7 @@ class FunctionResultContent(Content, frozen=True):
     def text(self) -> str:
         """The answer as a model reads it: text as it is, contents by their text, any other value as JSON."""
         if self.error is not None:
-            return f"Error: {self.error}"
+            return f"Error: {self.error}" if self.error_detail is None else f"Error: {self.error}: {self.error_detail}"
         if isinstance(self.result, str):
             return self.result
         if contents := self.contents:

@@ -195,8 +195,8 @@ class FunctionLoop:
         except ToolArgumentsError as error:
             return _as_wrong(error, call)
         except (Exception, SystemExit) as error:  # a tool that exits, as argparse does, must not end the server
-            logger.warning("tool %s failed", tool.name, exc_info=True)
-            return as_error(f"{type(error).__name__}: {error}" if self.detailed_errors else "the tool failed", call)
+            logger.warning("tool %r failed", tool.name, exc_info=True)
+            return as_error("the tool failed", call, _described(error) if self.detailed_errors else None)
         try:
             return as_result(value, call)
         except EncodingError as error:
@@ -216,6 +216,14 @@ def _told(result: FunctionResultContent, conversation: list[Message], place: int
 
 def _as_wrong(error: ToolArgumentsError, call: FunctionCallContent) -> FunctionResultContent:
     return as_error(f"wrong arguments: {error}", call)
+
+
+def _described(error: BaseException) -> str:
+    """What an exception says, even one that fails to say it."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001  whatever it is, it is about an error that is being told
+        return type(error).__name__
 
 
 def _asked_elsewhere(response: AgentResponse) -> set[str]:

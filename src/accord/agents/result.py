@@ -26,9 +26,9 @@ def as_result(value: object, call: FunctionCallContent) -> FunctionResultContent
     return FunctionResultContent(call.call_id, _result(value), name=call.name)
 
 
-def as_error(message: str, call: FunctionCallContent) -> FunctionResultContent:
-    """The result of a call that failed, or was not made."""
-    return FunctionResultContent(call.call_id, error=_error(message), name=call.name)
+def as_error(message: str, call: FunctionCallContent, detail: str | None = None) -> FunctionResultContent:
+    """The result of a call that failed, or was not made; `detail` is for the model alone."""
+    return FunctionResultContent(call.call_id, error=_error(message), name=call.name, error_detail=_error(detail))
 
 
 def _result(value: object) -> Any:

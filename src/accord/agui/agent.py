@@ -90,7 +90,7 @@ class AGUIAgent:
         if self.state_schema is None or run_input.state is UNSET:
             return
         record = await self.threads.load(scope, run_input.thread_id)
-        state = committed_state(run_input.state, record, self.predicting)
+        state = committed_state(run_input, record, self.predicting)
         if isinstance(state, dict):
             ignored = self.state_schema.private | self.state_schema.read_only
             state = {name: member for name, member in state.items() if name not in ignored}

@@ -38,7 +38,7 @@ from accord.agents import (
     ToolDefinition,
     function_middleware,
 )
-from accord.agui.committed import committed_state
+from accord.agui.committed import committed_state, lost_results
 from accord.agui.emission import JSON_MEDIA_TYPE, Emission, result_for_interface
 from accord.agui.interrupts import Answer, ask, ask_again, conversation_of, read_answers, steps_of
 from accord.agui.messages import answered, read_messages
@@ -53,6 +53,7 @@ from accord.producer import Run, plain
 from accord.protocol import JSON, JSONObject, ResumeEntry
 from accord.protocol.conform import escape
 from accord.sessions import AgentSession
+from accord.state import identical
 
 if TYPE_CHECKING:
     from accord.agui.agent import AGUIAgent
@@ -108,7 +109,7 @@ class AgentRun:
         if turn is not None:
             await self._resume(turn, resume)
         elif any(entry.interrupt_id in self._record.carried_out for entry in resume):
-            self._replay(resume)
+            self._replay()
         else:
             for entry in resume:
                 _logger.warning("a resume entry names no open interrupt: %r", entry.interrupt_id)
@@ -149,16 +150,13 @@ class AgentRun:
         go_on = heard or bool(left) or any(answer.approved for answer in answers)
         await self._converse([*conversation, Message(Role.USER, said)], go_on=go_on)
 
-    def _replay(self, resume: Sequence[ResumeEntry]) -> None:
-        """The same answers again: their results again, where the client has not got them, and nothing is done."""
-        self._begin_state(self._client_state())
-        received = {message.id for message in self._run.input.messages}
-        for entry in resume:
-            done = self._record.carried_out.get(entry.interrupt_id)
-            if done is not None and done.message_id not in received:
-                content = result_for_interface(done.result)
-                self._run.tool_result(done.result.call_id, content, message_id=done.message_id)
+    def _replay(self) -> None:
+        """The same answers again: what came of them again, where the client has not got it, and nothing is done."""
+        self._begin_state(self._committed_state())
         self._run.state.settle()
+        for done in lost_results(self._run.input, self._record):
+            content = result_for_interface(done.result)
+            self._run.tool_result(done.result.call_id, content, message_id=done.message_id)
 
     def _refusal(self, answer: Answer) -> str:
         steps, strategy = steps_of(answer), self._served.strategy
@@ -186,7 +184,7 @@ class AgentRun:
     # State
 
     def _committed_state(self) -> JSON:
-        return committed_state(self._run.input.state, self._record, self._served.predicting)
+        return committed_state(self._run.input, self._record, self._served.predicting)
 
     def _client_state(self) -> JSON:
         return {} if self._run.input.state is UNSET else self._run.input.state
@@ -202,6 +200,11 @@ class AgentRun:
         self._run.state.begin(state, schema)
         self._begun = True
         self._mirror.begin()
+
+    def _predicted_by(self, tool: str) -> JSONObject:
+        """Of what a tool predicts, what is committed."""
+        state, members = self._run.state.value, self._served.predicting.members_of(tool)
+        return {name: state[name] for name in members if name in state} if isinstance(state, dict) else {}
 
     def _shown_state(self) -> JSON:
         """The state as the model may see it."""
@@ -274,7 +277,8 @@ class AgentRun:
                     self._predictor.fail(content.call_id)
                 answer = self._answers.get(content.call_id)
                 if answer is not None:
-                    done = CarriedOut(update.message_id or content.call_id, content)
+                    state = self._predicted_by(content.name or "")
+                    done = CarriedOut(update.message_id or content.call_id, content, state)
                     self._carried_out[answer.pending.interrupt_id] = done
         if update.finish_reason is not None and update.role is Role.ASSISTANT:
             self._emission.end_answer()
@@ -372,6 +376,7 @@ class AgentRun:
         shown = {
             name: Shown(value, (held[name],) if name in held else ())
             for name, value in self._run.state.shown(self._predictor.open_members).items()
+            if name not in held or not identical(value, held[name])
         }
         changes: dict[str, Any] = {"shown": shown, "owned": self._owned()}
         if self._record.turn is not None:

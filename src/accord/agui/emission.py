@@ -135,7 +135,9 @@ class Emission:
 def result_for_interface(content: FunctionResultContent) -> str | list[ContentPart]:
     """A call's result as the tool message's content: text, or parts where the tool answered with media."""
     parts = content.contents
-    if content.error is not None or not any(isinstance(part, DataContent | UriContent) for part in parts):
+    if content.error is not None:
+        return f"Error: {content.error}"
+    if not any(isinstance(part, DataContent | UriContent) for part in parts):
         return content.text
     return [content_part(part) for part in parts]
 

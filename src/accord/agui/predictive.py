@@ -71,6 +71,10 @@ class PredictStateConfig:
         """The members that a tool predicts."""
         return [predicted for predicted in self.members if predicted.tool == name]
 
+    def members_of(self, name: str) -> set[str]:
+        """The names of the members that a tool predicts."""
+        return {predicted.member for predicted in self.of_tool(name)}
+
     @property
     def tools(self) -> set[str]:
         """The names of the tools that predict."""

@@ -108,7 +108,8 @@ class StateSchema:
     def _validator(self) -> Validator:
         from jsonschema_rs import validator_for
 
-        return validator_for(self.schema)
+        # What is refused is told to the model and the client, and may hold private members.
+        return validator_for(self.schema, mask="the value")
 
 
 def _json_schema(schema: StateSchemaLike) -> JSONObject:

@@ -35,10 +35,12 @@ class InterruptedTurn:
 
 @dataclass(frozen=True, slots=True)
 class CarriedOut:
-    """The result of a call whose interrupt was answered, as it was sent."""
+    """The result of a call whose interrupt was answered, as it was sent, and of the state what the call predicted, as
+    it was then."""
 
     message_id: str
     result: FunctionResultContent
+    state: JSONObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,12 +117,16 @@ class ChunkExpander:
             return self._chunk(event)
         return [*self._ends(event), event]
 
+    def close_all(self) -> list[Event]:
+        """The ends of all shorthand that is open, for a producer that ends its run."""
+        return [self._close(lane) for lane in list(self.lanes)]
+
     def _ends(self, event: Event) -> list[Event]:
         kind = type(event)
         if kind in _ASIDE:
             return []
         if kind in _RUN_LEVEL:
-            return [self._close(lane) for lane in list(self.lanes)]
+            return self.close_all()
         lanes: list[Lane] = [event.subagent_run_id]  # type: ignore[union-attr]
         explicit = _EXPLICIT.get(kind)
         if explicit is not None:

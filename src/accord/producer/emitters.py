@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import UNSET, UnsetType
 
+from accord.errors import PatchError
 from accord.producer.plain import plain
 from accord.protocol import (
     ActivityDeltaEvent,
@@ -221,7 +222,10 @@ class Activity:
 
     def patch(self, operations: list[Any]) -> None:
         """Sends RFC 6902 operations on the content; raises `PatchError` when they do not apply to it."""
-        self._delta(operations, apply_patch(self._content, operations))
+        patched = apply_patch(self._content, operations)
+        if not isinstance(patched, dict):
+            raise PatchError("the content of an activity must stay an object", index=len(operations) - 1)
+        self._delta(operations, patched)
 
     def _snapshot(self, content: JSONObject) -> None:
         content = plain(content)

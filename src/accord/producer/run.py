@@ -396,12 +396,16 @@ class Run:
             self._close_items()
         except (EncodingError, LimitExceeded) as lost:  # the committed state is one that no event can carry
             _logger.error("run %r: what was shown of its state could not be taken back: %s", self.run_id, lost)
-        for event in self._verifier.closing_events():
-            self.emit(event)
+            self._end_items()
         self.emit(RunErrorEvent(message=_sayable(message), code=_sayable(code), usage=self._usage_entries()))
 
     def _close_items(self) -> None:
         self.state.settle()
+        self._end_items()
+
+    def _end_items(self) -> None:
+        for event in self._chunks.close_all():
+            self.commit(event, self.encoded(event))
         for event in self._verifier.closing_events():
             self.emit(event)
 

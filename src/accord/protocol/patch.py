@@ -89,5 +89,7 @@ def read_operation(operation: JSONObject | JsonPatchOperation) -> JsonPatchOpera
     """The shape of an operation given as a well-formed JSON object, whose values it shares; a shape is itself."""
     if isinstance(operation, PatchOperation):
         return operation
+    shape = _OPERATIONS[operation["op"]]
     members = {"from_" if name == "from" else name: value for name, value in operation.items() if name != "op"}
-    return _OPERATIONS[operation["op"]](**members)
+    extra = {name: members.pop(name) for name in operation.keys() - {*shape.__struct_fields__, "from", "op"}}
+    return shape(**members, extra=extra) if extra else shape(**members)
