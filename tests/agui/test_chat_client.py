@@ -20,11 +20,12 @@ from accord import (
     UsageContent,
     tool,
 )
-from accord.agents import ChatClientError, Usage, scripted_call
+from accord.agents import ChatClientError, FunctionCallContent, ReasoningContent, Usage, scripted_call
 from accord.agui import AGUIAgent, AGUIChatClient, AGUIEventContent, add_agui_endpoint
-from accord.client import InProcessTransport
+from accord.client import InProcessTransport, ReplayTransport
 from accord.errors import RunFailed
 from accord.producer import Run
+from agui.talk import Talk
 from support.serving import serve
 
 RECIPE = {"title": "Carbonara", "ingredients": [{"name": "Guanciale"}, {"name": "Eggs"}]}
@@ -182,8 +183,6 @@ async def test_a_failed_run_is_an_error_of_the_model() -> None:
 
 
 async def test_a_cut_stream_is_an_error() -> None:
-    from accord.client import ReplayTransport
-
     cut = b'data: {"type":"RUN_STARTED","threadId":"t","runId":"r"}\n\n'
     with pytest.raises(ChatClientError):
         await Agent(AGUIChatClient(transport=ReplayTransport(cut))).run("hi")
@@ -209,6 +208,124 @@ async def test_everything_is_delivered() -> None:
     for expected in ("RUN_STARTED", "STEP_STARTED", "REASONING_START", "ACTIVITY_SNAPSHOT", "CUSTOM"):
         assert expected in events
     assert any(getattr(content, "text", "") == "hm" for update in updates for content in update.contents)
+
+
+STARTED = {"type": "RUN_STARTED", "threadId": "t", "runId": "r"}
+FINISHED = {"type": "RUN_FINISHED", "threadId": "t", "runId": "r"}
+# As producers that count in UTF-16 cut it; the last half of the text, the reasoning and the call stays alone.
+CUT: list[dict[str, Any]] = [
+    STARTED,
+    {"type": "REASONING_START", "messageId": "s"},
+    {"type": "REASONING_MESSAGE_START", "messageId": "h", "role": "reasoning"},
+    *({"type": "REASONING_MESSAGE_CONTENT", "messageId": "h", "delta": cut} for cut in ("h \ud83d", "\ude00\ud83d")),
+    {"type": "REASONING_MESSAGE_END", "messageId": "h"},
+    {"type": "REASONING_END", "messageId": "s"},
+    {"type": "TEXT_MESSAGE_START", "messageId": "m"},
+    *({"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": cut} for cut in ("m \ud83d", "\ude00\ud83d")),
+    {"type": "TEXT_MESSAGE_END", "messageId": "m"},
+    {"type": "TOOL_CALL_START", "toolCallId": "c", "toolCallName": "note"},
+    *({"type": "TOOL_CALL_ARGS", "toolCallId": "c", "delta": cut} for cut in ('{"a":"\ud83d', '\ude00"}\ud83d')),
+    {"type": "TOOL_CALL_END", "toolCallId": "c"},
+    {"type": "TOOL_CALL_RESULT", "messageId": "e", "toolCallId": "c", "content": "\ud83d"},
+    {"type": "STATE_SNAPSHOT", "snapshot": {"half": "\ud83d"}},
+    {"type": "STATE_DELTA", "delta": [{"op": "add", "path": "/more", "value": "\ude00"}]},
+    {"type": "CUSTOM", "name": "half", "value": "\ud83d"},
+    FINISHED,
+]
+
+
+async def test_characters_that_are_cut_in_two_are_whole() -> None:
+    agent = Agent(AGUIChatClient(transport=ReplayTransport(CUT)))
+    session = agent.create_session()
+    response = await agent.run("hi", session=session)
+    assert response.text == "m 😀\ufffd"
+    contents = [content for message in response.messages for content in message.contents]
+    assert [content.text for content in contents if isinstance(content, ReasoningContent)] == ["h 😀\ufffd"]
+    assert [content.arguments for content in contents if isinstance(content, FunctionCallContent)] == [
+        '{"a":"😀"}\ufffd'
+    ]
+    json.dumps(session.to_dict()["state"]["agui"]["messages"], ensure_ascii=False).encode()
+
+
+async def test_a_gateway_passes_on_characters_that_were_cut_in_two() -> None:
+    talk = Talk(AGUIAgent(Agent(AGUIChatClient(transport=ReplayTransport(CUT)))))
+    run = await talk.say()
+    assert run.outcome == "success", run.error
+    said = "".join(event["delta"] for event in talk.events if event["type"] == "TEXT_MESSAGE_CONTENT")
+    arguments = "".join(event["delta"] for event in talk.events if event["type"] == "TOOL_CALL_ARGS")
+    assert (said, arguments) == ("m 😀\ufffd", '{"a":"😀"}\ufffd')
+    assert talk.client.state == {"half": "\ufffd", "more": "\ufffd"}
+    assert talk.warnings == []
+
+
+async def test_a_gateway_passes_on_state_and_signals() -> None:
+    async def upstream(run: Run) -> None:
+        run.state.set({"count": 1})
+        run.state.snapshot()
+        with run.step("plan"), run.text("m") as message:
+            message.write("hel")
+            run.state.set({"count": 2})
+            run.custom("note", {"a": None})
+            run.raw({"from": "elsewhere"}, source="there")
+            message.write("lo")
+        with run.subagent("helper", "s"):
+            run.custom("note", "helped", subagent_run_id="s")
+        activity = run.activity("search", {"q": 1})
+        activity.patch([{"op": "replace", "path": "/q", "value": 2}])
+        run.messages_snapshot([])
+
+    model = AGUIChatClient(transport=InProcessTransport(upstream))
+    talk = Talk(AGUIAgent(Agent(model)))
+    run = await talk.say()
+    assert run.outcome == "success", run.error
+    assert talk.client.state == model.state == {"count": 2}
+    assert [event["type"] for event in talk.events] == [
+        "RUN_STARTED",
+        "STATE_DELTA",
+        "STEP_STARTED",
+        "TEXT_MESSAGE_START",
+        "TEXT_MESSAGE_CONTENT",
+        "STATE_DELTA",
+        "CUSTOM",
+        "RAW",
+        "TEXT_MESSAGE_CONTENT",
+        "STEP_FINISHED",
+        "CUSTOM",
+        "ACTIVITY_SNAPSHOT",
+        "ACTIVITY_DELTA",
+        "TEXT_MESSAGE_END",
+        "RUN_FINISHED",
+    ]
+    custom = [event for event in talk.events if event["type"] == "CUSTOM"]
+    assert custom == [
+        {"type": "CUSTOM", "name": "note", "value": {"a": None}},
+        {"type": "CUSTOM", "name": "note", "value": "helped"},
+    ]
+    assert talk.warnings == []
+
+
+async def test_a_change_that_does_not_fit_the_gateways_state_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    async def upstream(run: Run) -> None:
+        run.state.patch([{"op": "replace", "path": "/theirs", "value": 2}])
+        run.state.patch([{"op": "add", "path": "/new", "value": 3}])
+
+    model = AGUIChatClient(transport=InProcessTransport(upstream), state={"theirs": 1})
+    talk = Talk(AGUIAgent(Agent(model)), state={"ours": 1})
+    run = await talk.say()
+    assert run.outcome == "success"
+    assert talk.client.state == {"ours": 1, "new": 3}
+    assert "does not fit" in caplog.text
+
+
+async def test_a_step_that_is_open_already_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    def model(messages: Sequence[Message], options: ChatOptions) -> Any:
+        return [AGUIEventContent({"type": "STEP_STARTED", "stepName": "a"})] * 2
+
+    talk = Talk(AGUIAgent(Agent(ScriptedChatClient(model))))
+    run = await talk.say()
+    assert run.outcome == "success"
+    assert [event["type"] for event in talk.events].count("STEP_STARTED") == 1
+    assert "left out" in caplog.text
 
 
 async def test_usage_comes_through() -> None:

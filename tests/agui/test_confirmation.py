@@ -814,10 +814,14 @@ class TestHistory:
             assert len(kitchen.ran) == 2
 
     async def test_a_failure_after_the_tool_has_run(self, caplog: pytest.LogCaptureFixture) -> None:
-        """The application may answer again, since its run failed; the tool does not run again."""
+        """The application may answer again, since its run failed: the model goes on, the tool does not run again."""
+        asked: list[Role] = []
 
         def answer(messages: Sequence[Message], options: ChatOptions) -> Any:
-            return ["Well", RuntimeError("no more")] if messages[-1].role is Role.TOOL else change()
+            asked.append(messages[-1].role)
+            if len(asked) == 2:
+                return ["Well", RuntimeError("no more")]
+            return change() if len(asked) == 1 else "All done."
 
         kitchen = Kitchen(answer)
         async with serving(kitchen, state=OLD) as talk:
@@ -832,6 +836,7 @@ class TestHistory:
             assert kitchen.ran == [NEW]
             assert talk.state == {**OLD, "recipe": NEW}
             assert [message["role"] for message in talk.messages].count("tool") == 1
+            assert talk.messages[-1]["content"] == "All done."
 
     async def test_the_client_leaves_while_the_approved_tool_is_running(self) -> None:
         started = asyncio.Event()

@@ -6,9 +6,13 @@ import subprocess
 import sys
 from typing import Any
 
+import pytest
+
 from accord import Agent, Message, ScriptedChatClient, tool
-from accord.agents import ChatOptions, scripted_call
+from accord.agents import ChatClientError, ChatOptions, scripted_call
 from accord.agui import AGUIAgent, state_update
+from accord.client import AGUIClient, InProcessTransport
+from accord.errors import RunFailed
 from accord.producer import drive
 from accord.protocol import UserMessage
 from producer.recording import Recording, a_run, an_input, consumed
@@ -78,3 +82,33 @@ def test_warnings_are_not_printed_unasked() -> None:
     program = 'from accord.consumer import Pipeline\nPipeline().feed(b\'{"type":"A_LATER_EVENT"}\')\n'
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert done.stderr == done.stdout == ""
+
+
+async def test_an_answer_that_is_sent_again_after_a_failure_goes_on_with_the_model() -> None:
+    """The approved call has run, then the model failed: the retry asks the model and does not run the call again."""
+    ran: list[int] = []
+    asked: list[str] = []
+
+    @tool(approval_mode="always_require")
+    def pay(amount: int) -> str:
+        """Pay."""
+        ran.append(amount)
+        return "paid"
+
+    def script(messages: list[Message], options: ChatOptions) -> Any:
+        asked.append(messages[-1].role)
+        if len(asked) == 2:
+            return ChatClientError("busy", code="rate_limited")
+        return scripted_call("pay", {"amount": 1}) if len(asked) == 1 else f"You said: {messages[-1].text}"
+
+    agent = AGUIAgent(Agent(ScriptedChatClient(script), tools=[pay]))  # type: ignore[arg-type]
+    async with AGUIClient(transport=InProcessTransport(agent)) as client:
+        await client.run("pay it")
+        (question,) = client.pending_interrupts
+        answer = {question.id: {"approved": True}}
+        with pytest.raises(RunFailed):
+            await client.resume(answer)
+        run = await client.resume(answer, "are you there?")
+        assert [getattr(message, "content", None) for message in run.new_messages] == ["You said: are you there?"]
+        assert ran == [1]
+        assert asked == ["user", "tool", "user"]

@@ -93,7 +93,7 @@ def test_it_can_be_served_without_a_chat() -> None:
             url = process.stdout.readline().split(" is at ")[1].split(" ")[0]
             assert asyncio.run(state_after(url, "pancakes"))["recipe"]["title"] == "Fluffy Pancakes"
             process.send_signal(signal.SIGTERM)
-            process.wait(30)
+            assert process.wait(30) == 0
         finally:
             process.kill()
 

@@ -265,12 +265,19 @@ def test_an_input_that_no_client_would_send_plays_nothing(tmp_path: Path) -> Non
         b'{"messages": [{"role": "user"}], "future": 1}',
         b'{"threadId": 7}',
         b"[]",
-        b'{"state": {"a": "\\ud83d"}}',
     ]
     for bad in bad_inputs:
         report = played(run_file, "--input", str(written(tmp_path, "in.json", bad)))
         assert (report["outcome"], report["request"], report["events"]) == ("rejected", None, []), bad
         assert report["error"]
+
+
+def test_an_input_with_half_a_character_is_sent_with_its_replacement(tmp_path: Path) -> None:
+    run_file = written(tmp_path, "run.sse", sse(RUN))
+    half = written(tmp_path, "in.json", b'{"state": {"a": "\\ud83d"}}')
+    report = played(run_file, "--input", str(half))
+    assert report["outcome"] == "success"
+    assert report["request"]["state"] == {"a": "\ufffd"}
 
 
 def test_options_win_over_the_case(tmp_path: Path) -> None:
@@ -473,3 +480,26 @@ def test_a_reader_that_leaves_early_is_no_failure(tmp_path: Path) -> None:
         process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == b""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a system without /dev/full")
+@pytest.mark.parametrize("form", ["human", "json"])
+def test_a_full_disk_is_told_in_a_line(tmp_path: Path, form: str) -> None:
+    recording = written(tmp_path, "run.jsonl", json_lines(RUN))
+    arguments = [sys.executable, "-m", "accord", "replay", str(recording), "--format", form]
+    # What waits in a buffer is written once more when the interpreter ends.
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(arguments, stdout=full, stderr=subprocess.PIPE, env=buffered, check=False)
+    assert ended.stderr == b"accord: cannot write to standard output: No space left on device\n"
+    assert ended.returncode == 2
+
+
+@pytest.mark.skipif(os.name != "posix", reason="closes a file descriptor as a shell does")
+def test_a_closed_output_is_told_in_a_line(tmp_path: Path) -> None:
+    recording = written(tmp_path, "run.jsonl", json_lines(RUN))
+    command = f'exec "{sys.executable}" -m accord replay "{recording}" >&-'
+    ended = subprocess.run(["/bin/sh", "-c", command], stderr=subprocess.PIPE, check=False)
+    assert ended.stderr.startswith(b"accord: standard output is closed")
+    assert ended.stderr.count(b"\n") == 1
+    assert ended.returncode == 2

@@ -24,6 +24,9 @@ from accord.producer import Run
 from support.serving import serve
 
 MODULE = """
+import asyncio
+import sys
+
 from accord import Agent, ScriptedChatClient
 from accord.agui import AGUIAgent
 
@@ -36,6 +39,14 @@ class Holder:
 async def producer(run):
     with run.text() as text:
         text.write("Hello.")
+
+async def long(run):
+    try:
+        run.text().write("Hello.")
+        await asyncio.Event().wait()
+    finally:
+        await asyncio.sleep(0.05)
+        print("cleaned up", file=sys.stderr, flush=True)
 
 class Callable:
     async def __call__(self, run):
@@ -154,6 +165,27 @@ def test_a_process_that_serves(here: Path) -> None:
             assert '"type":"RUN_FINISHED"' in httpx.post(url, json=INPUT, headers=TEXT).text
             process.send_signal(signal.SIGTERM)
             _, errors = process.communicate(timeout=30)
+            assert "Traceback" not in errors
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_a_process_that_is_stopped_ends_its_runs(here: Path, by: signal.Signals) -> None:
+    arguments = [sys.executable, "-m", "accord", "serve", "served_here:long", "--port", "0"]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            url = process.stdout.readline().split(" on ")[1].split(" ")[0]
+            with httpx.stream("POST", url, json=INPUT, headers=TEXT, timeout=30) as response:
+                lines = (line for line in response.iter_lines() if line.startswith("data:"))
+                for line in lines:
+                    if "TEXT_MESSAGE_CONTENT" in line:
+                        process.send_signal(by)
+                assert '"outcome":{"type":"cancelled"}' in line
+            _, errors = process.communicate(timeout=30)
+            assert process.returncode == 0, errors
+            assert "cleaned up" in errors
             assert "Traceback" not in errors
         finally:
             process.kill()

@@ -156,7 +156,6 @@ async def test_activities_stay_here_and_runs_are_forgotten_beyond_a_limit() -> N
     [
         ({"state": {"n": float("nan")}}, "/state/n"),
         ({"state": {"when": object()}}, "/state/when"),
-        ({"messages": "half \ud83d"}, "/messages/0/content"),
         ({"messages": UserMessage(id=5, content="x")}, "/messages/0/id"),  # type: ignore[arg-type]
         ({"forwarded_props": {"a": {1, 2}}}, "/forwardedProps/a"),
         ({"context": [Context(description="x", value=None)]}, "/context/0/value"),  # type: ignore[arg-type]
@@ -171,6 +170,14 @@ async def test_what_cannot_be_sent_is_not(options: dict[str, Any], path: str) ->
     assert caught.value.path == path
     assert (run.outcome, transport.sent, client.messages, client.state) == ("rejected", [], [], {})
     await client.run("fine")
+
+
+async def test_half_a_character_does_not_stop_a_thread() -> None:
+    warnings: list[Deviation] = []
+    transport = Script(DONE)
+    await AGUIClient(transport=transport, on_deviation=warnings.append).run("half \ud83d")
+    assert [message.content for message in transport.sent[0].messages] == ["half \ufffd"]
+    assert [warning.path for warning in warnings] == ["/messages/0/content"]
 
 
 def test_arguments_that_contradict_each_other() -> None:

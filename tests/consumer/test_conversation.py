@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from accord.consumer import Conversation, Pipeline
+from accord.consumer import conversation as conversation_module
 from accord.errors import ProtocolViolation
 from accord.protocol import AssistantMessage, SystemMessage, TokenUsage, ToolMessage, UserMessage
 from consumer.feeding import FINISHED, INPUT, STARTED, Raw, call, consume, raw, reasoning, result, text, typed
@@ -612,3 +618,87 @@ def test_any_number_of_runs_may_be_applied_to_one_conversation() -> None:
     assert len(conversation.messages) == 3
     with pytest.raises(ProtocolViolation):
         Conversation(max_messages=0).add_message(UserMessage(id="u", content=""))
+
+
+# A message that becomes one of another kind
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["result", "text", "activity", "add"]), st.integers(0, 7)), max_size=40))
+def test_a_result_finds_its_place_whatever_its_neighbours_have_become(steps: list[tuple[str, int]]) -> None:
+    conversation = Conversation()
+    for event in (STARTED, *call("c0"), *call("c1"), *call("c2")):
+        conversation.apply(typed(event))
+    expected: list[list[Any]] = [
+        ["c0", False],
+        ["c1", False],
+        ["c2", False],
+    ]  # each message and whether it is a tool message
+    for step, (kind, number) in enumerate(steps):
+        places = [index for index, (name, _) in enumerate(expected) if name[0] != "c"]
+        if kind == "result":
+            conversation.apply(typed(result(f"m{step}", f"c{number % 4}")))
+            place = len(expected)
+            if number % 4 < 3:
+                place = [name for name, _ in expected].index(f"c{number % 4}") + 1
+                while place < len(expected) and expected[place][1]:
+                    place += 1
+            expected.insert(place, [f"m{step}", True])
+        elif kind == "text":
+            conversation.apply(typed(raw("TEXT_MESSAGE_START", f"m{step}")))
+            expected.append([f"m{step}", False])
+        elif places:
+            changed = expected[places[number % len(places)]]
+            if kind == "activity":
+                conversation.apply(typed(raw("ACTIVITY_SNAPSHOT", changed[0], activityType="t", content={})))
+            else:
+                conversation.add_message(ToolMessage(id=changed[0], content="", tool_call_id="x"))
+            changed[1] = kind == "add"
+        assert [[each.id, isinstance(each, ToolMessage)] for each in conversation.messages] == expected
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_many_results_become_activities_at_a_cost_that_is_linear(backwards: bool) -> None:
+    def work(count: int) -> int:
+        conversation = Conversation()
+        for number in range(count):
+            conversation.apply(typed(result(f"m{number}", "c", "")))
+        order = range(count)[::-1] if backwards else range(count)
+        events = [typed(raw("ACTIVITY_SNAPSHOT", f"m{n}", activityType="a", content={})) for n in order]
+
+        def apply_all() -> None:
+            for event in events:
+                conversation.apply(event)
+
+        return lines_run(apply_all, conversation_module.__file__)
+
+    assert work(800) < 9 * work(100)
+
+
+def test_the_warnings_of_an_event_are_bounded() -> None:
+    warnings: list[str] = []
+    conversation = Conversation(on_deviation=lambda deviation: warnings.append(deviation.detail))
+    conversation.apply(typed(snapshot(*[USER] * 300)))
+    assert len(warnings) == 101
+    assert "199 more" in warnings[-1]
+    del warnings[:]
+    conversation = Conversation(on_deviation=lambda deviation: warnings.append(deviation.detail), max_deviations=500)
+    conversation.apply(typed(snapshot(*[USER] * 300)))
+    assert len(warnings) == 299
+
+
+def lines_run(work: Callable[[], object], file: str) -> int:
+    count = 0
+
+    def in_frame(frame: FrameType, event: str, arg: object) -> Any:
+        nonlocal count
+        count += event == "line"
+        return in_frame
+
+    before = sys.gettrace()
+    sys.settrace(lambda frame, event, arg: in_frame if frame.f_code.co_filename == file else None)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from accord.protocol import RunAgentInput, decode_input, encode_input
 from consumer.feeding import FINISHED, STARTED, Consumed, Raw, consume, raw
 
 
@@ -130,6 +131,7 @@ def value_of(found: Consumed, what: str) -> Any:
         ("max_operations", [add("/a")] * 2, [add("/a")] * 4),
         ("max_pointer_length", [add("/aa")], [add("/aaa")]),
         ("max_copied_bytes", [add("/a", 1), {"op": "copy", "from": "/a", "path": "/b"}], None),
+        ("max_depth", [add("/a", [[]])], [add("/a", [[[]]])]),
     ],
 )
 def test_a_patch_beyond_a_named_limit_does_not_apply(
@@ -150,3 +152,19 @@ def test_a_patch_that_doubles_its_document_forty_times_is_refused(what: str) -> 
     found = limited(doubling, what)
     assert value_of(found, what) == {}
     assert "max_copied_bytes" in found.warnings[0]
+
+
+@pytest.mark.parametrize("what", ["state", "activity"])
+def test_patches_do_not_nest_deeper_than_what_can_be_sent(what: str) -> None:
+    wrap = [add("/y", {}), {"op": "move", "from": "/x", "path": "/y/x"}, {"op": "move", "from": "/y", "path": "/x"}]
+    if what == "state":
+        events = [snapshot({"x": 1}), *(delta(*wrap) for _ in range(300))]
+    else:
+        made = raw("ACTIVITY_SNAPSHOT", "a", activityType="t", content={"x": 1})
+        events = [made, *(raw("ACTIVITY_DELTA", "a", activityType="t", patch=wrap) for _ in range(300))]
+    found = consume(events, whole=True)
+    assert found.violation is None
+    assert len(found.warnings) == 300 - 254
+    assert all("max_depth" in warning for warning in found.warnings)
+    if what == "state":
+        decode_input(encode_input(RunAgentInput(thread_id="t", run_id="r", messages=[], state=found.state)))

@@ -17,12 +17,21 @@ from accord.protocol import (
     ResumeEntry,
     RunAgentInput,
     SystemMessage,
+    TextPart,
     ToolMessage,
     UserMessage,
     to_wire,
 )
-from consumer.feeding import INPUT, Raw
+from consumer.feeding import FINISHED, INPUT, STARTED, Raw, consume, raw, text
 from support.shapes import fullest
+
+
+def circle() -> Any:
+    """A value inside itself, in which JSON cannot carry a text either."""
+    value: list[Any] = ["\ud83d"]
+    value.append(value)
+    return value
+
 
 NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
 
@@ -132,7 +141,8 @@ def test_the_state_goes_out_as_it_is() -> None:
         (run_input(AssistantMessage(id="a", name=None)), "/messages/0/name"),  # type: ignore[arg-type]
         (run_input(state={"a": float("nan")}), "/state/a"),
         (run_input(state={"a": [{1}]}), "/state/a/0"),
-        (run_input(UserMessage(id="u", content="\ud83d")), "/messages/0/content"),
+        (run_input(UserMessage(id="\ud83d", content=""), state=float("inf")), "/state"),
+        (run_input(state=circle()), ""),
         (msgspec.structs.replace(run_input(), messages=None), "/messages"),
         (msgspec.structs.replace(run_input(), messages=UNSET), "/messages"),
         (msgspec.structs.replace(run_input(), messages=[None]), "/messages/0"),
@@ -142,6 +152,60 @@ def test_a_malformed_input_is_not_sent(given: RunAgentInput, path: str) -> None:
     with pytest.raises(InputRejected) as caught:
         prepare_input(given)
     assert caught.value.path == path
+
+
+def test_a_lone_surrogate_is_replaced_wherever_it_is() -> None:
+    content: Any = [TextPart(text="x\udc00"), TextPart(text="\ud83d\ude00")]
+    given = run_input(
+        ActivityMessage(id="a", activity_type="t", content={"stays here": "\ud800"}),
+        UserMessage(id="u", content="cut \ud83d"),
+        UserMessage(id="v", content=content),
+        state={"draft": ["\ud83d", "ok", {"n\udfff": 1, "a/b": "\ud800\ud83d\ude00"}], "untouched": [1]},
+        forwarded_props={"k": "\udc00\ud800"},
+    )
+    sent, warnings = prepared(given)
+    assert [message["content"] for message in sent["messages"]] == [
+        "cut \ufffd",
+        [{"type": "text", "text": "x\ufffd"}, {"type": "text", "text": "😀"}],
+    ]
+    assert sent["state"] == {"draft": ["\ufffd", "ok", {"n\ufffd": 1, "a/b": "\ufffd😀"}], "untouched": [1]}
+    assert sent["forwardedProps"] == {"k": "\ufffd\ufffd"}
+    assert {(each.stage, each.event_type) for each in warnings} == {("boundary", "RunAgentInput")}
+    assert sorted(each.path for each in warnings) == [
+        "/forwardedProps/k",
+        "/messages/0/content",
+        "/messages/1/content/0/text",
+        "/state/draft/0",
+        "/state/draft/2",
+        "/state/draft/2/a~1b",
+    ]
+    assert given.messages[1].content == "cut \ud83d"
+
+
+def test_what_a_peer_left_behind_does_not_stop_the_next_run() -> None:
+    cut = text("m", "cut \ud83d")
+    found = consume([STARTED, *cut, raw("STATE_SNAPSHOT", snapshot={"x": "\ud83d"}), FINISHED])
+    outgoing = run_input(*found.conversation.messages, state=found.conversation.state)
+    sent, warnings = prepared(outgoing)
+    assert (sent["messages"][0]["content"], sent["state"]) == ("cut \ufffd", {"x": "\ufffd"})
+    assert len(warnings) == 2
+
+
+def test_the_warnings_of_an_input_are_bounded(caplog: pytest.LogCaptureFixture) -> None:
+    many: Raw = {**INPUT, "messages": [{"id": "u", "role": "user", "content": "x", f"z{n}": 1} for n in range(500)]}
+    warnings: list[Deviation] = []
+    assert len(admit_input(many, warnings.append).messages) == 500
+    assert len(warnings) == len(caplog.records) == 101
+    assert [each.path for each in warnings[:100]] == [f"/messages/{n}/z{n}" for n in range(100)]
+    assert "400 more" in warnings[100].detail
+    warnings.clear()
+    admit_input(many, warnings.append, max_deviations=500)
+    assert len(warnings) == 500
+    state: Any = ["\ud800"] * 5
+    warnings.clear()
+    prepare_input(run_input(state=state), on_deviation=warnings.append, max_deviations=2)
+    assert [each.path for each in warnings] == ["/state/0", "/state/1", ""]
+    assert "3 more" in warnings[2].detail
 
 
 def test_what_is_sent_holds_nothing_undescribed() -> None:

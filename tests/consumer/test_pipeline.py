@@ -11,7 +11,7 @@ import pytest
 from accord.consumer import Deviation, Pipeline
 from accord.errors import ProtocolViolation
 from accord.protocol import to_wire
-from consumer.feeding import FINISHED, STARTED, Raw, consume, payload, raw, text
+from consumer.feeding import FINISHED, INPUT, STARTED, Raw, consume, payload, raw, text
 
 
 def nested(levels: int) -> Any:
@@ -256,3 +256,41 @@ def test_warnings_go_to_the_callback_and_the_logger_and_are_not_printed(
 def test_a_conformant_run_is_quiet() -> None:
     found = consume([*text("m", "x", "y"), raw("STATE_SNAPSHOT", snapshot={"a": 1})], whole=True)
     assert found.warnings == []
+
+
+# The warnings of one event are bounded
+
+
+@pytest.mark.parametrize("options", [{}, {"peer_version": "0.0.57"}], ids=["stripped", "too-old"])
+def test_the_warnings_of_an_event_are_bounded(options: Any, caplog: pytest.LogCaptureFixture) -> None:
+    name = "subagentRunId" if options else "novel"
+    messages = [{"id": str(n), "role": "user", "content": "", name: "s"} for n in range(300)]
+    warnings: list[Deviation] = []
+    pipeline = Pipeline(on_deviation=warnings.append, **options)
+    pipeline.feed(payload(STARTED))
+    for turn in range(1, 3):
+        pipeline.feed(payload(raw("MESSAGES_SNAPSHOT", messages=messages)))
+        assert len(warnings) == len(caplog.records) == 101 * turn
+        assert "200 more" in warnings[-1].detail
+        assert {each.index for each in warnings[-101:]} == {turn}
+
+
+def test_the_bound_is_named_and_holds_for_what_fails_too() -> None:
+    warnings: list[Deviation] = []
+    pipeline = Pipeline(on_deviation=warnings.append, max_deviations=1)
+    parts = [{"type": "binary", "mimeType": "image/png", "data": "QQ==", "id": "i"}, {"type": "text", "text": 5}]
+    with pytest.raises(ProtocolViolation):
+        pipeline.feed(
+            payload({**STARTED, "input": {**INPUT, "messages": [{"id": "u", "role": "user", "content": parts}]}})
+        )
+    assert [each.detail for each in warnings][1:] == ["1 more warnings (max_deviations=1)"]
+
+
+def test_many_runs_of_a_newer_version_are_warned_about_each() -> None:
+    warnings: list[Deviation] = []
+    pipeline = Pipeline(on_deviation=warnings.append)
+    for _ in range(150):
+        pipeline.feed(payload({**STARTED, "protocolVersion": "2.0"}))
+        pipeline.feed(payload(FINISHED))
+    assert len(warnings) == 150
+    assert all(each.path == "/protocolVersion" for each in warnings)

@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -242,6 +243,50 @@ class TestAnswers:
         response = await ask(client)
         assert (response.text, response.finish_reason) == ("a", "length")
 
+    async def test_content_in_parts(self, server: Server, client: OpenAIChatCompletionClient) -> None:
+        thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Let "}, {"type": "odd"}, 7]}
+        server.will_stream(
+            chunk({"content": [thinking]}), chunk({"content": [{"type": "thinking", "thinking": "me think."}]}),
+            chunk({"content": [{"type": "text", "text": "4"}, {"type": "reference", "reference_ids": [1]}, "odd"]}),
+            chunk({"content": "2"}), chunk({}, "stop"), DONE,
+        )  # fmt: skip
+        assert (await ask(client)).messages[0].contents == (ReasoningContent("Let me think."), TextContent("42"))
+
+    async def test_counts_that_are_none_are_left_out(self, server: Server, client: OpenAIChatCompletionClient) -> None:
+        usage = {
+            "prompt_tokens": "12",
+            "completion_tokens": 5,
+            "total_tokens": -1,
+            "prompt_tokens_details": "none",
+            "completion_tokens_details": {"reasoning_tokens": "many"},
+        }
+        server.will_stream(chunk({"content": "a"}, "stop"), chunk(choices=[], usage=usage), DONE)
+        assert (await ask(client)).usage == Usage(model="m-1", output_tokens=5)
+
+    @pytest.mark.parametrize("odd", [7, True, "x", [], [7], {}, {"a": [1]}, [[None]], [{"index": {}, "id": 1}]])
+    @pytest.mark.parametrize("member", ["content", "reasoning_content", "refusal", "tool_calls", "role"])
+    async def test_members_of_other_types(
+        self, server: Server, client: OpenAIChatCompletionClient, member: str, odd: Any
+    ) -> None:
+        server.will_stream(chunk({member: odd}), chunk({"content": "a"}), chunk({}, "stop"), DONE)
+        assert (await ask(client)).text.endswith("a")
+
+    @pytest.mark.parametrize("odd", [7, True, "x", [], [7], {}, {"a": [1]}, [[None]]])
+    @pytest.mark.parametrize("member", ["id", "model", "choices", "usage"])
+    async def test_chunks_with_members_of_other_types(
+        self, server: Server, client: OpenAIChatCompletionClient, member: str, odd: Any
+    ) -> None:
+        server.will_stream(chunk(**{member: odd}), chunk({"content": "a"}), chunk({}, "stop"), DONE)
+        assert (await ask(client)).text == "a"
+
+    @pytest.mark.parametrize("odd", [7, "x", [], [[7]], None])
+    async def test_chunks_that_are_no_objects(
+        self, server: Server, client: OpenAIChatCompletionClient, odd: Any
+    ) -> None:
+        server.will_stream(event(odd), chunk({"content": "a"}), chunk({}, "stop"), DONE)
+        with suppress(ChatClientError):
+            assert (await ask(client)).text == "a"
+
 
 class TestCalls:
     async def test_interleaved(self, server: Server, client: OpenAIChatCompletionClient) -> None:
@@ -396,6 +441,11 @@ class TestFailures:
     async def test_a_chunk_that_is_no_json(self, server: Server, client: OpenAIChatCompletionClient, text: str) -> None:
         server.will_stream(chunk({"content": "Hel"}), text)
         assert (await failure(client)).code == "malformed"
+
+    async def test_a_request_that_is_no_json(self, server: Server, client: OpenAIChatCompletionClient) -> None:
+        with pytest.raises(ChatClientError) as caught:
+            await ask(client, ChatOptions(extra={"seed": object()}))
+        assert caught.value.code == "invalid_request"
 
     async def test_what_came_before_the_cut_is_kept(self, server: Server, client: OpenAIChatCompletionClient) -> None:
         server.will_stream(chunk({"content": "Hel"}))

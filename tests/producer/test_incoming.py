@@ -8,6 +8,7 @@ import pytest
 from accord.consumer import Deviation
 from accord.errors import InputRejected
 from accord.producer import receive_input
+from accord.protocol import encode_input
 
 
 def body(**members: Any) -> bytes:
@@ -41,6 +42,48 @@ def test_what_is_malformed_is_refused_with_its_place(data: bytes, path: str) -> 
     with pytest.raises(InputRejected) as refused:
         receive_input(data)
     assert refused.value.path == path
+
+
+def test_a_lone_surrogate_is_replaced_wherever_it_is() -> None:
+    warnings: list[Deviation] = []
+    message = {"id": "1", "role": "user", "content": "cut \ud83d"}
+    run_input = receive_input(
+        body(
+            messages=[message],
+            state={"draft": ["\udc00", "😀"], "k\ud800": 1},
+            context=[{"description": "\ud800", "value": ""}],
+            forwardedProps={"p": "\udfff"},
+        ),
+        on_deviation=warnings.append,
+    )
+    assert [message.content for message in run_input.messages] == ["cut \ufffd"]
+    assert run_input.state == {"draft": ["\ufffd", "😀"], "k\ufffd": 1}
+    assert sorted(each.path for each in warnings) == [
+        "/context/0/description",
+        "/forwardedProps/p",
+        "/messages/0/content",
+        "/state",
+        "/state/draft/0",
+    ]
+    assert {each.stage for each in warnings} == {"boundary"}
+    encode_input(run_input)
+
+
+@pytest.mark.parametrize("escape", [rb"\ud83d", rb"\uD83D"])
+def test_however_it_is_escaped(escape: bytes) -> None:
+    assert receive_input(body(state="?").replace(b"?", escape)).state == "\ufffd"
+    assert receive_input(body(state="?").replace(b"?", escape + rb"\ude00")).state == "😀"
+
+
+def test_the_warnings_of_an_input_are_bounded(caplog: pytest.LogCaptureFixture) -> None:
+    warnings: list[Deviation] = []
+    messages = [{"id": "1", "role": "user", "content": "\ud800", "z": 1}] * 300
+    receive_input(body(messages=messages, protocolVersion="2.0"), on_deviation=warnings.append)
+    assert len(warnings) == len(caplog.records) == 101
+    assert "501 more" in warnings[-1].detail
+    warnings.clear()
+    receive_input(body(messages=messages), on_deviation=warnings.append, max_deviations=1_000)
+    assert len(warnings) == 600
 
 
 def test_retired_shapes_are_translated() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import random
 from typing import Any
 
@@ -268,7 +269,7 @@ class TestBounded:
         (operation,) = diff(nested(50_000, 1), nested(50_000, 2))
         assert operation["path"].count("/") == 64
         old, new = nested(50_000, 1), nested(50_000, 2)
-        assert identical(apply_patch(old, diff(old, new)), new)
+        assert identical(apply_patch(old, diff(old, new), max_depth=100_000), new)
         assert diff([nested(50_000, 1), "a", "b"], ["b", nested(50_000, 1), "a"])
         assert lines_run(lambda: diff(nested(20_000, 1), nested(20_000, 2))) < 2_000_000
 
@@ -292,3 +293,42 @@ class TestBounded:
             # Among many equal copies, which are compared as bytes.
             copies = [[{"x": number} for number in range(600)] for _ in range(2)]
             assert diff([*copies[0], {"x": old}], [*copies[1], {"x": new}])
+
+
+REFUSED = ["__proto__", "constructor", "prototype", "a"]
+
+
+def refusing(pointer: str) -> bool:
+    """As the patches of the reference client refuse a pointer."""
+    tokens = pointer.split("/")
+    return "__proto__" in tokens or ("constructor", "prototype") in itertools.pairwise(tokens)
+
+
+class TestPointersThatPeersRefuse:
+    values = st.recursive(
+        st.integers(0, 2),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(REFUSED), inner, max_size=4),
+        max_leaves=16,
+    )
+
+    @given(values, values)
+    def test_are_not_sent(self, old: JSON, new: JSON) -> None:
+        for operation in check({"keep": "x" * 500, "v": old}, {"keep": "x" * 500, "v": new}):
+            assert not refusing(operation["path"])
+            assert not refusing(operation.get("from", ""))
+
+    def test_the_nearest_that_can_be_named_is_replaced(self) -> None:
+        keep = "x" * 200
+        for name in ("__proto__", "constructor"):
+            old, new = {"k": keep, "a": {"b": 1}}, {"k": keep, "a": {"b": 1, name: {"prototype": 2}}}
+            (operation,) = check(old, new)
+            assert operation["path"] == ("/a" if name == "__proto__" else "/a/constructor")
+            (operation,) = check(new, old)
+            assert operation["path"] == ("/a" if name == "__proto__" else "/a/constructor")
+        old, new = ({"k": keep, "constructor": {"prototype": n, "x": 1}} for n in (1, 2))
+        assert [operation["path"] for operation in check(old, new)] == ["/constructor"]
+        assert check({"k": keep}, {"k": keep, "__proto__": 1}) == [replace_all({"k": keep, "__proto__": 1})]
+
+    def test_what_is_the_same_below_them_costs_nothing(self) -> None:
+        old, new = ({"__proto__": {"a": [1]}, "b": n, "c": "x" * 200} for n in (1, 2))
+        assert check(old, new) == [{"op": "replace", "path": "/b", "value": 2}]

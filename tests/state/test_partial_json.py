@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import itertools
 import json
 import random
 from collections.abc import Iterator
@@ -573,3 +574,79 @@ class TestLinear:
         text = "[" * (200 + extra) + "]" * (200 + extra)
         watcher = predict(text, 1)
         assert watcher.bytes <= 4 * len(text) + 4_096
+
+
+class TestPointersThatPeersRefuse:
+    values = st.recursive(
+        st.integers(0, 2) | st.text("ab", max_size=30),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(st.sampled_from(["__proto__", "constructor", "prototype", "a"]), inner, max_size=4)
+        ),
+        max_leaves=16,
+    )
+
+    @given(
+        st.dictionaries(st.sampled_from(["__proto__", "constructor", "prototype", "a"]), values, max_size=4),
+        st.integers(1, 30),
+        st.sampled_from([1, 512]),
+        st.sampled_from(
+            [
+                {"base_path": "/v"},
+                {"select": {"*": "/v"}},
+                {"select": {"a": "/w", "*": "/v"}},
+                {"select": {"a": ["/v/constructor", "/w"], "__proto__": "/p"}},
+            ]
+        ),
+        st.none() | st.just(0.3),
+    )
+    def test_are_not_sent(
+        self, document: JSON, size: int, min_growth: int, given: dict[str, Any], pause: float | None
+    ) -> None:
+        text = json.dumps(document)
+        parser = PartialJSON(min_growth=min_growth, **given)
+        state: JSON = {"v": {}}
+        for turn, piece in enumerate([*cut(text, size), None]):
+            now = None if pause is None else pause * turn
+            for operation in parser.close() if piece is None else parser.feed(piece, now):
+                tokens = operation["path"].split("/")
+                assert "__proto__" not in tokens
+                assert ("constructor", "prototype") not in itertools.pairwise(tokens)
+                state = apply_patch(state, [operation])
+        if given.get("select", {"*": ""}).get("*") is not None:
+            assert identical(state["v"], document)
+        else:
+            for name, targets in given["select"].items():
+                for target in [targets] if isinstance(targets, str) else targets:
+                    found = _at(state, target)
+                    assert found is ABSENT if name not in document else identical(found, document[name])
+
+    def test_such_a_member_comes_with_the_whole_around_it(self) -> None:
+        pieces = ['{"a":{"k":1,', '"__proto__":{"z":"lo', 'ng"}', ',"l":2}}']
+        parser, seen = PartialJSON("/v", min_growth=1), []
+        for turn, piece in enumerate(pieces):
+            seen.append(parser.feed(piece, float(turn)))
+        assert seen[1] == []
+        assert seen[2] == [replace("/v/a", {"k": 1, "__proto__": {"z": "long"}})]
+        assert seen[3] == [add("/v/a/l", 2)]
+
+    def test_so_it_does_when_the_object_ends_with_it(self) -> None:
+        parser, seen = PartialJSON("/v", min_growth=1), []
+        for turn, piece in enumerate(['{"a":{"k":1,', '"m":5,"__proto__":2}', ',"l":3}']):
+            seen.append(parser.feed(piece, float(turn)))
+        assert seen[1:] == [[replace("/v/a", {"k": 1, "m": 5, "__proto__": 2})], [add("/v/l", 3)]]
+
+    def test_selected_members_go_where_they_are_selected_to(self) -> None:
+        parser, seen = PartialJSON(select={"a": "/w", "*": "/v"}, min_growth=1), []
+        for turn, piece in enumerate(['{"k":1,', '"a":5,"__proto__":2,', '"l":3,', '"__proto__":4}']):
+            seen.append(parser.feed(piece, float(turn)))
+        whole = {"k": 1, "a": 5, "__proto__": 2}
+        assert seen[1] == [add("/v/a", 5), add("/w", 5), replace("/v", whole)]
+        assert seen[2:] == [[add("/v/l", 3)], [replace("/v", {**whole, "l": 3, "__proto__": 4})]]
+
+    def test_coming_again_and_again_they_do_not_cost_the_whole_each(self) -> None:
+        def sent(times: int) -> int:
+            watcher = predict('{"k":"' + "x" * 500 + '",' + '"__proto__":1,' * times + '"z":1}', 14, names_repeat=True)
+            return watcher.bytes
+
+        assert sent(400) < 3 * sent(200)

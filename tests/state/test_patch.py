@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 
 from accord.errors import PatchError
 from accord.protocol import AddOperation, JsonPatch, ReplaceOperation
-from accord.state import apply_patch, identical, json_equal
+from accord.protocol.codec import decode_json
+from accord.state import SharedValue, apply_patch, identical, json_equal
 from state.values import json_values, lines_run, nested
 from support.corpus import corpus_files
 
@@ -289,10 +291,10 @@ class TestLimits:
         with pytest.raises(PatchError):
             apply_patch({"a": deep}, refusal_of)
         path = "/a" + "/0" * 30_000
-        result = apply_patch({"a": deep}, [{"op": "replace", "path": path, "value": 5}])
+        result = apply_patch({"a": deep}, [{"op": "replace", "path": path, "value": 5}], max_depth=100_000)
         assert identical(result["a"], nested(30_000, 5))
         with pytest.raises(PatchError, match="below a number"):
-            apply_patch({"a": nested(30_000, 1)}, [{"op": "add", "path": path + "/0/0", "value": 5}])
+            apply_patch({"a": nested(30_000, 1)}, [{"op": "add", "path": path + "/0/0", "value": 5}], max_depth=100_000)
         copied = apply_patch(deep, [{"op": "copy", "from": "/0", "path": "/-"}])
         assert copied[1] is deep[0]
 
@@ -304,3 +306,67 @@ class TestLimits:
 
         small = work(10)
         assert work(10_000) <= small
+
+    @pytest.mark.parametrize(
+        "operation",
+        [
+            {"op": "add", "path": "/0/0/-", "value": []},
+            {"op": "add", "path": "/0/0/0/-", "value": 1},
+            {"op": "replace", "path": "/0/0", "value": [{}]},
+            {"op": "copy", "from": "/1", "path": "/0/0/-"},
+            {"op": "move", "from": "/1", "path": "/0/0/-"},
+        ],
+        ids=lambda operation: operation["op"],
+    )
+    def test_what_a_patch_makes_nests_only_so_deep(self, operation: dict[str, Any]) -> None:
+        document: Any = [[[]], []] if operation["path"] != "/0/0/0/-" else [[[[]]], []]
+        made = apply_patch(document, [operation], max_depth=4)
+        assert json_depth(made) == 4
+        assert "max_depth=3" in refusal(document, operation, max_depth=3).reason
+
+    def test_what_was_added_since_depth_was_looked_at_counts(self) -> None:
+        shared = SharedValue({"x": 1, "y": {}})
+        shared.apply([{"op": "move", "from": "/x", "path": "/y/x"}], max_depth=5)
+        shared.apply([{"op": "add", "path": "/z", "value": [[[[]]]]}], max_depth=5)
+        with pytest.raises(PatchError, match="max_depth"):
+            shared.apply([{"op": "move", "from": "/z", "path": "/y/z"}], max_depth=5)
+
+    def test_depth_that_patches_add_up_is_refused_and_what_the_codec_carries_is_not(self) -> None:
+        shared = SharedValue({"x": {}})
+        wrap: list[dict[str, Any]] = [
+            {"op": "move", "from": "/x", "path": "/y"},
+            {"op": "add", "path": "/x", "value": {}},
+        ]
+        with contextlib.suppress(PatchError):
+            for _ in range(1_000):
+                shared.apply([*wrap, {"op": "move", "from": "/y", "path": "/x/x"}])
+        assert json_depth(shared.value) == 255
+        decode_json(msgspec.json.encode({"state": shared.value}))
+        with pytest.raises(PatchError, match="max_depth"):
+            shared.apply([*wrap, {"op": "move", "from": "/y", "path": "/x/x"}])
+        shared.apply([{"op": "remove", "path": "/x/x/x"}, *wrap, {"op": "move", "from": "/y", "path": "/x/x"}])
+
+    @given(
+        json_values(10), st.lists(st.sampled_from(["", "/a", "/0", "/-", "/a/b", "/0/0", "/a/0", "/0/a"]), max_size=8)
+    )
+    def test_the_limit_of_depth_is_exact(self, document: Any, places: list[str]) -> None:
+        shared = SharedValue(document)
+        for source, path in itertools.pairwise(places):
+            for op in ("copy", "move"):
+                patch = [{"op": op, "from": source, "path": path}]
+                try:
+                    made = apply_patch(shared.value, patch)
+                except PatchError:
+                    continue
+                limit = max(3, json_depth(shared.value))  # a document that is deeper already is not judged
+                if json_depth(made) <= limit:
+                    shared.apply(patch, max_depth=limit)
+                    continue
+                with pytest.raises(PatchError, match="max_depth"):
+                    shared.apply(patch, max_depth=limit)
+
+
+def json_depth(value: Any) -> int:
+    if not isinstance(value, dict | list):
+        return 0
+    return 1 + max((json_depth(each) for each in (value.values() if isinstance(value, dict) else value)), default=0)

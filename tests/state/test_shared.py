@@ -293,3 +293,86 @@ def test_a_copy_shared_by_two_places_is_edited_in_one() -> None:
     shared.apply([{"op": "move", "from": "/d/b", "path": "/e"}, {"op": "add", "path": "/e/c/-", "value": 4}])
     shared.apply([{"op": "add", "path": "/a/b/c/-", "value": 5}])
     assert shared.value == {"a": {"b": {"c": [1, 2, 5]}}, "d": {}, "e": {"c": [1, 2, 3, 4]}}
+
+
+class TestMeasuresOfParts:
+    """A short operation that names a large part does not cost what the part does, time and again."""
+
+    @staticmethod
+    def work(patches: list[list[dict[str, Any]]], large: Any, **limits: Any) -> int:
+        shared = SharedValue({"a": large, "x": {"deep": {}}})
+
+        def run() -> None:
+            for patch in patches:
+                with contextlib.suppress(PatchError):
+                    shared.apply(patch, **limits)
+
+        return lines_run(run)
+
+    @pytest.mark.parametrize("large", [[[number] for number in range(2_000)], {str(n): {} for n in range(2_000)}])
+    @pytest.mark.parametrize("max_copied_bytes", [1_000_000, 5_000])
+    def test_copied_again_it_is_not_counted_again(self, large: Any, max_copied_bytes: int) -> None:
+        copies = [[{"op": "copy", "from": "/a", "path": f"/x/{number}"}] for number in range(20)]
+        once = self.work(copies[:1], large, max_copied_bytes=max_copied_bytes)
+        assert self.work(copies, large, max_copied_bytes=max_copied_bytes) < 2 * once
+
+    def test_moved_up_and_down_at_the_limit_of_depth_it_is_not_walked_through_again(self) -> None:
+        there, back = {"op": "move", "from": "/a", "path": "/x/a"}, {"op": "move", "from": "/x/a", "path": "/a"}
+        large = [[number] for number in range(2_000)]
+        once = self.work([[there], [back]], large, max_depth=4)
+        assert self.work([[there], [back]] * 20, large, max_depth=4) < 2 * once
+
+    def test_what_has_changed_is_counted_anew(self) -> None:
+        shared = SharedValue({"a": ["x" * 400], "b": 1})
+        copy_it = {"op": "copy", "from": "/a", "path": "/b"}
+        shared.apply([copy_it], max_copied_bytes=500)
+        shared.apply([copy_it], max_copied_bytes=500)
+        shared.apply([{"op": "add", "path": "/a/-", "value": "x" * 400}])
+        with pytest.raises(PatchError, match="max_copied_bytes"):
+            shared.apply([copy_it], max_copied_bytes=500)
+
+    def test_what_was_found_too_large_is_counted_further_for_a_higher_limit(self) -> None:
+        shared = SharedValue({"a": [["x" * 100] for _ in range(100)], "b": 1})
+        for limit in (300, 5_000):
+            with pytest.raises(PatchError, match="max_copied_bytes"):
+                shared.apply([{"op": "copy", "from": "/a", "path": "/b"}], max_copied_bytes=limit)
+        shared.apply([{"op": "copy", "from": "/a", "path": "/b"}], max_copied_bytes=20_000)
+
+    def test_what_is_taken_back_is_counted_as_it_was(self) -> None:
+        shared = SharedValue({"a": ["x" * 400, []], "b": 1})
+        copy_it = {"op": "copy", "from": "/a", "path": "/b"}
+        shared.apply([{"op": "add", "path": "/a/1/-", "value": 1}])
+        with pytest.raises(PatchError, match="no member"):
+            shared.apply(
+                [
+                    {"op": "replace", "path": "/a/0", "value": "x" * 300},
+                    copy_it,
+                    copy_it,
+                    {"op": "remove", "path": "/no"},
+                ]
+            )
+        with pytest.raises(PatchError, match="max_copied_bytes"):
+            shared.apply([copy_it], max_copied_bytes=350)
+
+    def test_what_is_remembered_is_bounded(self) -> None:
+        shared = SharedValue({"x": {}})
+        tracemalloc.start()
+        for _ in range(40):
+            shared.apply([{"op": "add", "path": "/a", "value": ["x" * 1_000_000]}])
+            shared.apply([{"op": "copy", "from": "/a", "path": "/x/a"}])
+        held = tracemalloc.get_traced_memory()[0]
+        tracemalloc.stop()
+        assert held < 20_000_000
+
+    def test_a_patch_may_have_to_leave_an_object(self) -> None:
+        shared = SharedValue({"a": 1})
+        with pytest.raises(PatchError, match="object"):
+            shared.apply(
+                [{"op": "replace", "path": "/a", "value": 2}, {"op": "move", "from": "/a", "path": ""}],
+                must_be_object=True,
+            )
+        assert shared.value == {"a": 1}
+        shared.apply(
+            [{"op": "add", "path": "", "value": []}, {"op": "add", "path": "", "value": {}}], must_be_object=True
+        )
+        assert shared.value == {}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import msgspec
@@ -19,6 +20,15 @@ def test_counting_stops_where_the_asker_stops_caring() -> None:
     many = lines_run(lambda: json_size([["x"] * 5 for _ in range(5_000)], 50))
     assert json_size([["x"] * 5 for _ in range(5_000)], 50) >= 50
     assert many <= few
+
+
+def test_a_long_text_in_many_places_is_not_written_out_to_be_counted() -> None:
+    value = ["x" * 100_000] * 1_000
+    tracemalloc.start()
+    assert json_size(value, 4_000_000) >= 4_000_000
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1_000_000
 
 
 def test_what_json_cannot_carry_does_not_stop_the_count() -> None:

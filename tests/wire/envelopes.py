@@ -11,6 +11,16 @@ from accord.wire import encode_protobuf
 
 Raw = dict[str, Any]
 
+
+def exact(value: Any) -> Any:
+    """A value whose integers are those of doubles: others the wire refuses to carry."""
+    if isinstance(value, dict):
+        return {name: exact(member) for name, member in value.items()}
+    if isinstance(value, list):
+        return [exact(element) for element in value]
+    return int(float(value)) if type(value) is int else value
+
+
 T_R: Raw = {"threadId": "t", "runId": "r"}
 
 #: Events and their envelopes as `@ag-ui/proto` 1.0.0 writes them.

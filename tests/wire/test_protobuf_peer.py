@@ -14,7 +14,7 @@ from accord.protocol import EVENT_TYPES, definition
 from accord.wire import decode_protobuf
 from support.node import run_node
 from support.shapes import fullest, smallest, wire
-from wire.envelopes import GOLDEN, Raw, carried, encoded, field
+from wire.envelopes import GOLDEN, Raw, carried, encoded, exact, field
 
 pytestmark = pytest.mark.usefixtures("node_modules")
 
@@ -44,7 +44,7 @@ def events() -> list[Raw]:
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-    @given(st.one_of([wire(struct) for struct in EVENT_TYPES.values()]))
+    @given(st.one_of([wire(struct) for struct in EVENT_TYPES.values()]).map(exact))
     def collect(raw: Raw) -> None:
         found.append(raw)
 

@@ -109,7 +109,7 @@ class AgentRun:
         if turn is not None:
             await self._resume(turn, resume)
         elif any(entry.interrupt_id in self._record.carried_out for entry in resume):
-            self._replay()
+            await self._replay()
         else:
             for entry in resume:
                 _logger.warning("a resume entry names no open interrupt: %r", entry.interrupt_id)
@@ -137,6 +137,7 @@ class AgentRun:
             version=self._record.version + 1,
             turn=replace(turn, pending=left) if left else None,
             always=self._record.always | always,
+            unfinished=True,
         )
         if not await served.threads.save(self._run.scope, self._run.thread_id, self._record):
             # The same answers came twice at once. The other run carries them out; this one has nothing to add.
@@ -150,13 +151,24 @@ class AgentRun:
         go_on = heard or bool(left) or any(answer.approved for answer in answers)
         await self._converse([*conversation, Message(Role.USER, said)], go_on=go_on)
 
-    def _replay(self) -> None:
-        """The same answers again: what came of them again, where the client has not got it, and nothing is done."""
+    async def _replay(self) -> None:
+        """The same answers again: what came of them again, where the client has not got it, and no tool runs.
+
+        The agent goes on where it did not get to the end, or where something new is said with the answers.
+        """
         self._begin_state(self._committed_state())
         self._run.state.settle()
         for done in lost_results(self._run.input, self._record):
             content = result_for_interface(done.result)
             self._run.tool_result(done.result.call_id, content, message_id=done.message_id)
+        received = self._received()
+        said = [message.role is Role.USER for message in received]
+        if any(said) and (self._record.unfinished or said[-1]):
+            results = [
+                Message(Role.TOOL, done.result, message_id=done.message_id)
+                for done in self._record.carried_out.values()
+            ]
+            await self._converse(answered([*results, *received]))  # of two results of one call the first counts
 
     def _refusal(self, answer: Answer) -> str:
         steps, strategy = steps_of(answer), self._served.strategy
@@ -350,7 +362,13 @@ class AgentRun:
             )
         self._mirror.settle()
         session = self._session.to_dict() if self._session.state else {}
-        changes: dict[str, Any] = {"turn": turn, "owned": self._owned(), "shown": {}, "session": session}
+        changes: dict[str, Any] = {
+            "turn": turn,
+            "owned": self._owned(),
+            "shown": {},
+            "session": session,
+            "unfinished": False,
+        }
         if self._carried_out:
             changes["carried_out"] = self._carried_out
         await self._save(changes)

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Self, get_args
 from weakref import WeakKeyDictionary
 
 import httpx
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType, to_builtins
 
 from accord.agents import (
     AgentResponseUpdate,
@@ -38,12 +38,14 @@ from accord.agents import (
     Usage,
     UsageContent,
 )
+from accord.agents.surrogates import SurrogateJoiner, whole
 from accord.agui.emission import JSON_MEDIA_TYPE, content_part, result_for_interface
+from accord.agui.event_content import AGUIEventContent, StateDeltaContent
 from accord.agui.interrupts import arguments_of
 from accord.agui.messages import read_part
 from accord.client import AGUIClient, Auth, HTTPTransport, Transport, resume_entries
 from accord.consumer import OnDeviation
-from accord.errors import AccordError, RunFailed
+from accord.errors import AccordError, EncodingError, RunFailed
 from accord.protocol import (
     JSON,
     AssistantMessage,
@@ -51,6 +53,7 @@ from accord.protocol import (
     FunctionCall,
     Interrupt,
     ReasoningMessageContentEvent,
+    ReasoningMessageEndEvent,
     ResumeEntry,
     RunFinishedEvent,
     StateDeltaEvent,
@@ -75,20 +78,10 @@ from accord.protocol import (
 from accord.protocol import Message as ProtocolMessage
 from accord.sessions import AgentSession, SessionError
 
+__all__ = ["SOURCE_ID", "AGUIChatClient", "AGUIEventContent", "StateDeltaContent"]
+
 #: The key of an agent session's state under which the thread is kept.
 SOURCE_ID = "agui"
-
-
-class StateDeltaContent(Content, frozen=True):
-    """The shared state has changed: `delta` is a JSON Patch (RFC 6902), a list of objects."""
-
-    delta: list[dict[str, Any]]
-
-
-class AGUIEventContent(Content, frozen=True):
-    """An event of the server that is nothing an agent's update has a content for, as the object it is on the wire."""
-
-    event: dict[str, Any]
 
 
 class AGUIChatClient:
@@ -150,8 +143,7 @@ class AGUIChatClient:
         try:
             async with aclosing(run):
                 async for event in run:
-                    update = translation.update(event)
-                    if update is not None:
+                    for update in translation.updates(event):
                         yield update
         except RunFailed as failed:
             raise ChatClientError(failed.message, code=failed.code or "failed") from failed
@@ -162,7 +154,7 @@ class AGUIChatClient:
             session.state[SOURCE_ID] = {
                 "thread_id": client.thread_id,
                 "state": client.state,
-                "messages": [to_wire(message) for message in client.messages],
+                "messages": [_wire(message) for message in client.messages],
                 "interrupts": [to_wire(interrupt) for interrupt in client.pending_interrupts],
             }
         yield translation.last(run.interrupts, client.messages)
@@ -198,39 +190,48 @@ class AGUIChatClient:
 
 
 class _Translation:
-    """A run's events as updates."""
+    """A run's events as updates. Where a server cuts a character in two, its first half waits for the second."""
 
     def __init__(self) -> None:
         self._message_of_call: dict[str, str] = {}
         self._usage: list[TokenUsage] = []
+        self._joiners: dict[tuple[str, str], SurrogateJoiner] = {}
 
-    def update(self, event: Event) -> AgentResponseUpdate | None:
-        """The update that an event makes; None for one that only frames others."""
+    def updates(self, event: Event) -> Iterator[AgentResponseUpdate]:
+        """The updates that an event makes; none for one that only frames others."""
         match event:
             case TextMessageContentEvent(message_id=message_id, delta=delta):
-                return AgentResponseUpdate(TextContent(delta), Role.ASSISTANT, message_id)
+                yield from _said(TextContent, message_id, self._feed("text", message_id, delta))
+            case TextMessageEndEvent(message_id=message_id):
+                yield from _said(TextContent, message_id, self._close("text", message_id))
             case ReasoningMessageContentEvent(message_id=message_id, delta=delta):
-                return AgentResponseUpdate(ReasoningContent(delta), Role.ASSISTANT, message_id)
+                yield from _said(ReasoningContent, message_id, self._feed("reasoning", message_id, delta))
+            case ReasoningMessageEndEvent(message_id=message_id):
+                yield from _said(ReasoningContent, message_id, self._close("reasoning", message_id))
+                yield AgentResponseUpdate(AGUIEventContent(_wire(event)))
             case ToolCallStartEvent(tool_call_id=call_id, tool_call_name=name, parent_message_id=parent):
                 self._message_of_call[call_id] = call_id if parent is UNSET else parent
-                return self._call(call_id, FunctionCallContent(call_id, name))
+                yield self._call(call_id, FunctionCallContent(call_id, whole(name)))
             case ToolCallArgsEvent(tool_call_id=call_id, delta=delta):
-                return self._call(call_id, FunctionCallContent(call_id, "", delta))
+                if arguments := self._feed("call", call_id, delta):
+                    yield self._call(call_id, FunctionCallContent(call_id, "", arguments))
+            case ToolCallEndEvent(tool_call_id=call_id):
+                if arguments := self._close("call", call_id):
+                    yield self._call(call_id, FunctionCallContent(call_id, "", arguments))
             case ToolCallResultEvent(message_id=message_id, tool_call_id=call_id, content=content):
-                result: Any = content if isinstance(content, str) else [read_part(part) for part in content]
-                return AgentResponseUpdate(FunctionResultContent(call_id, result), Role.TOOL, message_id)
+                result: Any = whole(content) if isinstance(content, str) else [read_part(part) for part in content]
+                yield AgentResponseUpdate(FunctionResultContent(call_id, result), Role.TOOL, message_id)
             case StateSnapshotEvent(snapshot=snapshot):
-                data = json.dumps(snapshot, ensure_ascii=False).encode("utf-8", "backslashreplace")
-                return AgentResponseUpdate(DataContent(data, JSON_MEDIA_TYPE))
+                data = whole(json.dumps(snapshot, ensure_ascii=False)).encode()
+                yield AgentResponseUpdate(DataContent(data, JSON_MEDIA_TYPE))
             case StateDeltaEvent():
-                return AgentResponseUpdate(StateDeltaContent(to_wire(event)["delta"]))
+                yield AgentResponseUpdate(StateDeltaContent(_wire(event)["delta"]))
             case RunFinishedEvent(usage=usage):
                 self._usage = list(usage or ())
-                return None
-            case TextMessageStartEvent() | TextMessageEndEvent() | ToolCallEndEvent():
-                return None
+            case TextMessageStartEvent():
+                pass
             case _:
-                return AgentResponseUpdate(AGUIEventContent(to_wire(event)))
+                yield AgentResponseUpdate(AGUIEventContent(_wire(event)))
 
     def last(self, interrupts: Iterable[Interrupt], messages: Sequence[ProtocolMessage]) -> AgentResponseUpdate:
         """How the run ended: usage, what the server asks, and why it stopped."""
@@ -240,6 +241,27 @@ class _Translation:
 
     def _call(self, call_id: str, content: FunctionCallContent) -> AgentResponseUpdate:
         return AgentResponseUpdate(content, Role.ASSISTANT, self._message_of_call.get(call_id, call_id))
+
+    def _feed(self, kind: str, identifier: str, delta: str) -> str:
+        return self._joiners.setdefault((kind, identifier), SurrogateJoiner()).feed(delta)
+
+    def _close(self, kind: str, identifier: str) -> str:
+        joiner = self._joiners.pop((kind, identifier), None)
+        return "" if joiner is None else joiner.close()
+
+
+def _said(kind: Callable[[str], Content], message_id: str, text: str) -> Iterator[AgentResponseUpdate]:
+    if text:
+        yield AgentResponseUpdate(kind(text), Role.ASSISTANT, message_id)
+
+
+def _wire(shape: Struct) -> dict[str, Any]:
+    """The object on the wire; a half of a character in it, which no encoding has, is U+FFFD."""
+    try:
+        return to_wire(shape)
+    except EncodingError:
+        found: dict[str, Any] = json.loads(whole(json.dumps(to_builtins(shape), ensure_ascii=False)))
+        return found
 
 
 def _asked(interrupt: Interrupt, messages: Sequence[ProtocolMessage]) -> FunctionCallContent:

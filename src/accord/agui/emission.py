@@ -2,12 +2,18 @@
 
 Items open when their first piece comes and close when the answer is over, whichever way it ends. Pieces of parallel
 calls may interleave; each call has its own start, arguments and end.
+
+An agent may itself be asking an AG-UI server: of that server's run, changes of the state, custom and raw events,
+activities and steps are this run's as well. The rest of what frames and records a run there (its beginning, snapshots
+of its messages, its subagents, its sealed reasoning) is about that run alone and is passed over.
 """
 
 from __future__ import annotations
 
 import base64
 import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec import UNSET
 
@@ -25,24 +31,48 @@ from accord.agents import (
     Usage,
     UsageContent,
 )
+from accord.agui.event_content import AGUIEventContent, StateDeltaContent
+from accord.errors import EncodingError, LimitExceeded, PatchError, ProtocolViolation
 from accord.producer import Reasoning, Run, TextMessage, ToolCallItem
 from accord.protocol import (
     MAX_SAFE_INTEGER,
+    ActivityDeltaEvent,
+    ActivitySnapshotEvent,
     AudioPart,
     ContentPart,
+    CustomEvent,
     DataSource,
     DocumentPart,
+    Event,
     ImagePart,
     PartSource,
+    RawEvent,
+    StepFinishedEvent,
+    StepStartedEvent,
     TextPart,
     TokenUsage,
     UrlSource,
     VideoPart,
+    conform,
 )
 
 _logger = logging.getLogger("accord")
 
 JSON_MEDIA_TYPE = "application/json"
+
+_NAMELESS = "unknown"
+
+_PASSED_ON: dict[str, type[Event]] = {
+    str(struct.__struct_config__.tag): struct
+    for struct in (
+        ActivityDeltaEvent,
+        ActivitySnapshotEvent,
+        CustomEvent,
+        RawEvent,
+        StepFinishedEvent,
+        StepStartedEvent,
+    )
+}
 
 
 class Emission:
@@ -60,6 +90,12 @@ class Emission:
 
     def content(self, update: AgentResponseUpdate, content: Content) -> None:
         """Emits one content of an update. Results end the answer that called."""
+        if isinstance(content, StateDeltaContent):
+            self._patch(content)
+            return
+        if isinstance(content, AGUIEventContent):
+            self._pass_on(content.event)
+            return
         if update.role is Role.ASSISTANT and update.message_id != self._message_id:
             self.end_answer()
             self._message_id = update.message_id
@@ -86,13 +122,18 @@ class Emission:
                 self._run.custom("content", {"type": "uri", "uri": uri, "mediaType": media_type})
 
     def end_answer(self) -> None:
-        """Closes what the model's answer opened."""
+        """Closes what the model's answer opened.
+
+        A call that never got a name is announced all the same: there will be a result of it.
+        """
+        for call_id, pieces in self._nameless.items():
+            self._open_call(call_id, _NAMELESS, pieces)
+        self._nameless.clear()
         for item in (self._reasoning, self._text, *self._calls.values()):
             if item is not None:
                 item.end()
         self._reasoning = self._text = None
         self._calls.clear()
-        self._nameless.clear()
 
     def _write(self, text: str) -> None:
         if not text:
@@ -120,16 +161,38 @@ class Emission:
             waiting.append(content.arguments)
             if not content.name:
                 return
-            if self._reasoning is not None:
-                self._reasoning.end()
-                self._reasoning = None
-            call = self._calls[content.call_id] = self._run.tool_call(
-                content.name, content.call_id, parent_message_id=self._message_id or UNSET
-            )
-            for text in self._nameless.pop(content.call_id):
-                call.write(text)
+            self._open_call(content.call_id, content.name, self._nameless.pop(content.call_id))
         else:
             call.write(content.arguments)
+
+    def _open_call(self, call_id: str, name: str, pieces: Sequence[str]) -> None:
+        if self._reasoning is not None:
+            self._reasoning.end()
+            self._reasoning = None
+        call = self._run.tool_call(name, call_id, parent_message_id=self._message_id or UNSET)
+        self._calls[call_id] = call
+        for text in pieces:
+            call.write(text)
+
+    def _patch(self, content: StateDeltaContent) -> None:
+        """A change of the server's state. The server's state need not have begun as this run's: what does not fit is
+        left out, as every consumer of a stream does it."""
+        try:
+            self._run.state.patch(content.delta)
+        except PatchError as error:
+            _logger.warning("run %r: a change of the model's state does not fit: %s", self._run.run_id, error)
+
+    def _pass_on(self, raw: Mapping[str, Any]) -> None:
+        struct = _PASSED_ON.get(str(raw.get("type")))
+        if struct is None:
+            return
+        try:
+            # Nobody has heard of the server's subagents here.
+            event, _ = conform({name: value for name, value in raw.items() if name != "subagentRunId"}, struct)
+            if event is not None:
+                self._run.emit(event)
+        except (ProtocolViolation, EncodingError, LimitExceeded) as error:
+            _logger.warning("run %r: an event of the model's server is left out: %s", self._run.run_id, error)
 
 
 def result_for_interface(content: FunctionResultContent) -> str | list[ContentPart]:

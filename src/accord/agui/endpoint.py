@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 def add_agui_endpoint(app: Starlette, agent: Agent | AGUIAgent | Producer, path: str = "/", **options: Any) -> None:
     """Serves an agent, or any `async def producer(run)`, at `path`: POST a run input, get the run's events.
 
-    `options` are those of `accord.hosting.AGUIEndpoint`: limits, keep-alive.
+    `options` are those of `accord.hosting.AGUIEndpoint`: `authorize`, which says on whose behalf a run is, limits,
+    keep-alive.
     """
     from starlette.routing import Route
 

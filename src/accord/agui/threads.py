@@ -62,6 +62,8 @@ class ThreadRecord:
     owned: JSONObject = field(default_factory=dict)
     shown: Mapping[str, Shown] = field(default_factory=dict)
     session: JSONObject = field(default_factory=dict)
+    #: Whether the run that carried out the last answers has not come to its end.
+    unfinished: bool = False
 
 
 class ThreadStore(Protocol):

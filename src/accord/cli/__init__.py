@@ -131,9 +131,13 @@ def replay(
 
 def main() -> None:
     """Runs the command line."""
+    if sys.stdout is None:  # closed, as by `>&-`
+        typer.echo("accord: standard output is closed; /dev/null takes what nobody shall see", err=True)
+        sys.exit(2)
     for stream in (sys.stdout, sys.stderr):
         # What a terminal cannot show is shown as an escape, and never an error.
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        if stream is not None:
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     app()
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from tempfile import SpooledTemporaryFile
-from typing import IO, Any, Final
+from typing import IO, BinaryIO, Final
 
 from accord.cli.describe import describe_event, describe_message
 from accord.cli.json_text import json_text, shape_text
 from accord.cli.outline import outline
+from accord.cli.output import output_failure_told, write_line
 from accord.cli.playback import Delivered, Playback
 from accord.cli.recording import Recording, open_recording, read_json_file
 from accord.cli.visible import one_line, visible
@@ -30,8 +31,7 @@ def replay(name: str, *, as_json: bool, input_name: str | None, peer_version: st
             _write_json(playback, recording)
         else:
             for line in _lines(playback, recording):
-                sys.stdout.write(f"{line}\n")
-                sys.stdout.flush()
+                write_line(line)
 
 
 # For programs
@@ -46,15 +46,19 @@ def _write_json(playback: Playback, recording: Recording) -> None:
                 _append(events, shape_text(moment.event))
             else:
                 _append(warnings, json_text(str(moment)))
-        out = sys.stdout.buffer
-        out.write(b'{"outcome":%b' % json_text(playback.outcome))
-        out.write(b',"error":%b,"runError":%b' % (json_text(playback.error), json_text(playback.run_error)))
-        _write_list(b"events", events, out)
-        _write_list(b"warnings", warnings, out)
-        out.write(b',"messages":[%b]' % b",".join(map(shape_text, playback.messages)))
-        out.write(b',"state":%b' % json_text(playback.state))
-        out.write(b',"request":%b}\n' % (b"null" if playback.request is None else shape_text(playback.request)))
-        out.flush()
+        with output_failure_told():
+            _write_report(playback, events, warnings, sys.stdout.buffer)
+
+
+def _write_report(playback: Playback, events: IO[bytes], warnings: IO[bytes], out: BinaryIO) -> None:
+    out.write(b'{"outcome":%b' % json_text(playback.outcome))
+    out.write(b',"error":%b,"runError":%b' % (json_text(playback.error), json_text(playback.run_error)))
+    _write_list(b"events", events, out)
+    _write_list(b"warnings", warnings, out)
+    out.write(b',"messages":[%b]' % b",".join(map(shape_text, playback.messages)))
+    out.write(b',"state":%b' % json_text(playback.state))
+    out.write(b',"request":%b}\n' % (b"null" if playback.request is None else shape_text(playback.request)))
+    out.flush()
 
 
 def _append(spool: IO[bytes], element: bytes) -> None:
@@ -63,7 +67,7 @@ def _append(spool: IO[bytes], element: bytes) -> None:
     spool.write(element)
 
 
-def _write_list(name: bytes, spool: IO[bytes], out: Any) -> None:
+def _write_list(name: bytes, spool: IO[bytes], out: BinaryIO) -> None:
     out.write(b',"%b":[' % name)
     spool.seek(0)
     while piece := spool.read(_COPY):

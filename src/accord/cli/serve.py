@@ -11,7 +11,8 @@ from functools import reduce
 from typing import Any
 
 from accord.cli.failure import CommandFailed
-from accord.cli.serving import ASGIApplication, listen, require_server, serve, url_of
+from accord.cli.serving import listen, require_server, serve, url_of
+from accord.cli.stopping import ASGIApplication
 
 
 def serve_target(target: str, *, host: str, port: int, path: str | None) -> None:

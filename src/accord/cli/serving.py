@@ -5,20 +5,21 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import signal
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from types import FrameType
+from typing import TYPE_CHECKING, Final
 
 from accord.cli.failure import CommandFailed
+from accord.cli.stopping import ASGIApplication, Stoppable
 
 if TYPE_CHECKING:
     import uvicorn
 
-#: As the ASGI specification has it; the servers' and frameworks' own types for it do not agree with each other.
-ASGIApplication: TypeAlias = Any
-
-_ENDING: Final = 2  # seconds that open responses are given when the server stops
+# Runs end within their endpoint's `cancel_grace`; this is for responses of other kinds that do not end.
+_ENDING: Final = 30  # seconds that open responses are given when the server stops
 
 
 def require_server() -> None:
@@ -64,16 +65,31 @@ def url_of(listener: socket.socket, path: str = "/") -> str:
 
 
 def make_server(app: ASGIApplication, *, log_level: str) -> uvicorn.Server:
-    """A server for the application; `log_level` is uvicorn's."""
+    """A server for the application; `log_level` is uvicorn's. It ends open runs when it stops, and does not pass on
+    the signal that stopped it, which would end the process before they have ended."""
     import uvicorn
 
-    return uvicorn.Server(
-        uvicorn.Config(app, log_level=log_level, ws="none", timeout_graceful_shutdown=_ENDING, server_header=False)
+    stoppable = Stoppable(app)
+
+    class Server(uvicorn.Server):
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            stoppable.stop()
+            await super().shutdown(sockets)
+
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            if self.should_exit and sig == signal.SIGINT:  # the second Ctrl+C waits for nobody
+                self.force_exit = True
+            self.should_exit = True
+
+    return Server(
+        uvicorn.Config(
+            stoppable, log_level=log_level, ws="none", timeout_graceful_shutdown=_ENDING, server_header=False
+        )
     )
 
 
 def serve(app: ASGIApplication, listener: socket.socket) -> None:
-    """Serves until Ctrl+C or SIGTERM."""
+    """Serves until Ctrl+C or SIGTERM; the runs that are open then end as cancelled."""
     make_server(app, log_level="info").run(sockets=[listener])
 
 

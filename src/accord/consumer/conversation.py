@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias, TypedDict, overload
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from accord.consumer.deviation import Deviation, OnDeviation, report
+from accord.consumer.deviation import MAX_DEVIATIONS, Deviation, OnDeviation, Reporter, report
 from accord.errors import PatchError, ProtocolViolation
 from accord.protocol import (
     JSON,
@@ -60,8 +60,8 @@ from accord.protocol import (
     ToolMessage,
     UserMessage,
 )
-from accord.state import SharedValue, apply_patch
-from accord.state.patch import MAX_COPIED_BYTES, MAX_OPERATIONS
+from accord.state import SharedValue
+from accord.state.patch import MAX_COPIED_BYTES, MAX_NESTING, MAX_OPERATIONS
 from accord.state.pointer import MAX_POINTER_LENGTH
 
 _logger = logging.getLogger("accord")
@@ -134,6 +134,7 @@ class _PatchLimits(TypedDict):
     max_operations: int
     max_pointer_length: int
     max_copied_bytes: int
+    max_depth: int
 
 
 class Conversation:
@@ -141,7 +142,8 @@ class Conversation:
 
     `run_input` is what the consumer starts from. `max_messages` bounds how many messages are held, `max_runs` how many
     run records (the oldest are forgotten). A patch of the state or of an activity that passes `max_operations`,
-    `max_pointer_length` (characters) or `max_copied_bytes` (what its `copy` operations add) does not apply.
+    `max_pointer_length` (characters), `max_copied_bytes` (what its `copy` operations add) or `max_depth` (levels that
+    it makes) does not apply. Of what one event makes worth a warning, `max_deviations` are told and the rest counted.
     """
 
     def __init__(
@@ -154,16 +156,21 @@ class Conversation:
         max_operations: int = MAX_OPERATIONS,
         max_pointer_length: int = MAX_POINTER_LENGTH,
         max_copied_bytes: int = MAX_COPIED_BYTES,
+        max_depth: int = MAX_NESTING,
+        max_deviations: int = MAX_DEVIATIONS,
     ) -> None:
         self._on_deviation = on_deviation
         self._max_messages = max_messages
+        self._max_deviations = max_deviations
         self._patch_limits: _PatchLimits = {
             "max_operations": max_operations,
             "max_pointer_length": max_pointer_length,
             "max_copied_bytes": max_copied_bytes,
+            "max_depth": max_depth,
         }
-        #: The messages in order, each with the tool messages behind it: so a result finds its place at once.
-        self._groups: list[list[_Held]] = []
+        #: The messages are linked in order: so a result finds its place at once, and another message changes its kind.
+        self._first: _Held | None = None
+        self._last: _Held | None = None
         self._count = 0
         self._by_id: dict[str, _Held] = {}
         self._calls: dict[str, tuple[_Held, _Call]] = {}
@@ -214,7 +221,7 @@ class Conversation:
     def messages(self) -> list[Message]:
         """The messages in order, a list of the caller's own. Its messages are not changed by what comes later."""
         if self._list is None:
-            self._list = [held.view() for group in self._groups for held in group]
+            self._list = [held.view() for held in self._all()]
         return list(self._list)
 
     @property
@@ -510,10 +517,12 @@ class Conversation:
     def _messages_snapshot(self, event: MessagesSnapshotEvent) -> int:
         self._freeze()
         said: dict[str, Message] = {}
-        for position, message in enumerate(event.messages):
-            if message.id in said:
-                self._warn(event, f"/messages/{position}", f"message {message.id!r} comes twice; the last stands")
-            said[message.id] = message
+        with Reporter(self._on_deviation, self._max_deviations) as warn:
+            for position, message in enumerate(event.messages):
+                if message.id in said:
+                    detail = f"message {message.id!r} comes twice; the last stands"
+                    warn(Deviation("application", event.type, f"/messages/{position}", detail, self._index))
+                said[message.id] = message
         spared = [
             role
             for role in (ActivityMessage, ReasoningMessage)
@@ -521,7 +530,7 @@ class Conversation:
         ]
         kept: list[_Held] = []
         placed: set[str] = set()
-        for held in (held for group in self._groups for held in group):
+        for held in self._all():
             message_id = held.message.id
             if message_id in said and message_id not in placed:
                 kept.append(_Held(said[message_id]))
@@ -584,7 +593,14 @@ class Conversation:
         return held
 
     def _clear(self) -> None:
-        self._groups, self._count, self._by_id, self._calls, self._list = [], 0, {}, {}, None
+        self._first = self._last = self._list = None
+        self._count, self._by_id, self._calls = 0, {}, {}
+
+    def _all(self) -> Iterator[_Held]:
+        held = self._first
+        while held is not None:
+            yield held
+            held = held.next
 
     def _place(self, held: _Held, behind: _Held | None = None) -> None:
         if self._count >= self._max_messages:
@@ -595,33 +611,41 @@ class Conversation:
                 index=self._index,
             )
         self._count += 1
-        self._join_group(held, behind)
+        self._link(held, behind)
         self._by_id.setdefault(held.message.id, held)
         self._index_calls(held)
         self._list = None
 
-    def _join_group(self, held: _Held, behind: _Held | None = None) -> None:
+    def _link(self, held: _Held, behind: _Held | None) -> None:
         if behind is not None:
-            group = behind.group
-        elif isinstance(held.message, ToolMessage) and self._groups:
-            group = self._groups[-1]
+            held.run = behind.run
+            before: _Held | None = held.run.last
         else:
-            group = []
-            self._groups.append(group)
-        group.append(held)
-        held.group = group
+            before = self._last
+            held.run = before.run if before is not None and isinstance(held.message, ToolMessage) else _Run(held)
+        held.run.last = held
+        held.before = before
+        if before is None:
+            held.next = None
+            self._first = held
+        else:
+            held.next, before.next = before.next, held
+        if held.next is None:
+            self._last = held
+        else:
+            held.next.before = held
 
     def _adopt(self, held: _Held, message: Message) -> None:
         """Puts `message` in the place of what `held` held."""
         for call in held.calls:
             if self._calls[call.id][0] is held:
                 del self._calls[call.id]
-        regroup = isinstance(held.message, ToolMessage) != isinstance(message, ToolMessage)
+        was_tool, is_tool = isinstance(held.message, ToolMessage), isinstance(message, ToolMessage)
         held.hold(message)
-        if regroup:
-            groups, self._groups = self._groups, []
-            for each in (each for group in groups for each in group):
-                self._join_group(each)
+        if was_tool and not is_tool:
+            held.begin_run()
+        elif is_tool and not was_tool:
+            held.join_run()
         self._index_calls(held)
         self._list = None
 
@@ -688,14 +712,68 @@ class _Call:
         )
 
 
-class _Held:
-    """A message that is held: the message as last built, and what has come since."""
+class _Run:
+    """A message and the tool messages behind it, up to the next message of another kind."""
 
-    __slots__ = ("activity", "built", "calls", "group", "is_activity", "lists_calls", "message", "parts")
+    __slots__ = ("last",)
+
+    def __init__(self, last: _Held) -> None:
+        self.last = last
+
+
+class _Held:
+    """A message that is held: the message as last built, and what has come since; its neighbours and its run."""
+
+    __slots__ = (
+        "activity",
+        "before",
+        "built",
+        "calls",
+        "is_activity",
+        "lists_calls",
+        "message",
+        "next",
+        "parts",
+        "run",
+    )
+
+    run: _Run
 
     def __init__(self, message: Message) -> None:
-        self.group: list[_Held] = []
+        self.before: _Held | None = None
+        self.next: _Held | None = None
         self.hold(message)
+
+    def begin_run(self) -> None:
+        """No longer a tool message, it is the first of a run of its own.
+
+        Of the run it was in, the shorter side is given another: so it is cheap however often this happens.
+        """
+        run, before = self.run, self.before
+        ahead: list[_Held] = []
+        behind = [self]
+        while before is not None and before.run is run:
+            ahead.append(before)
+            if behind[-1] is run.last:
+                run.last = ahead[0]
+                _relabel(behind, _Run(behind[-1]))
+                return
+            if (following := behind[-1].next) is not None:
+                behind.append(following)
+            before = before.before
+        if ahead:
+            _relabel(ahead, _Run(ahead[0]))
+
+    def join_run(self) -> None:
+        """A tool message now, it joins the run in front of it, and with it the tool messages that followed it."""
+        if self.before is None:
+            return
+        run, joined = self.run, self.before.run
+        each: _Held | None = self
+        while each is not None and each.run is run:
+            each.run = joined
+            each = each.next
+        joined.last = run.last
 
     def hold(self, message: Message) -> None:
         """Starts over from `message`."""
@@ -732,15 +810,14 @@ class _Held:
     def patch_activity(self, event: ActivityDeltaEvent, limits: _PatchLimits) -> None:
         """Patches the content and adopts the type, or raises `PatchError` and changes nothing."""
         assert self.activity is not None
-        if any(operation.path == "" for operation in event.patch):  # only these can make it no object
-            patched = apply_patch(self.activity.value, event.patch, **limits)
-            if not isinstance(patched, dict):
-                raise PatchError("the content of an activity must stay an object", index=0)
-            self.activity.replace(patched)
-        else:
-            self.activity.apply(event.patch, **limits)
+        self.activity.apply(event.patch, must_be_object=True, **limits)
         self.message = msgspec.structs.replace(self.message, activity_type=event.activity_type)
         self.built = None
+
+
+def _relabel(held: Iterable[_Held], run: _Run) -> None:
+    for each in held:
+        each.run = run
 
 
 _TEXT_MESSAGES: dict[str, Callable[..., Message]] = {

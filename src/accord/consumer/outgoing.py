@@ -14,10 +14,12 @@ import msgspec
 from msgspec import UNSET
 
 from accord.consumer.boundary import downgrade_input, modern_input
-from accord.consumer.deviation import Deviation, OnDeviation, report
+from accord.consumer.deviation import MAX_DEVIATIONS, Deviation, OnDeviation, Reporter
+from accord.consumer.text import encodable
 from accord.errors import EncodingError, InputRejected, ProtocolViolation
 from accord.protocol import (
     PROTOCOL_VERSION,
+    ActivityMessage,
     Interrupt,
     JSONObject,
     ResumeEntry,
@@ -28,11 +30,22 @@ from accord.protocol import (
 )
 
 
-def admit_input(raw: JSONObject, on_deviation: OnDeviation | None = None) -> RunAgentInput:
-    """A raw input through boundary and enforcement; `InputRejected` names the path of what is malformed."""
+def admit_input(
+    raw: JSONObject, on_deviation: OnDeviation | None = None, *, max_deviations: int = MAX_DEVIATIONS
+) -> RunAgentInput:
+    """A raw input through boundary and enforcement; `InputRejected` names the path of what is malformed.
+
+    Of the warnings `max_deviations` are told one by one; how many more there were is one more.
+    """
+    with Reporter(on_deviation, max_deviations) as warn:
+        return admit_raw(raw, warn)
+
+
+def admit_raw(raw: JSONObject, warn: Callable[[Deviation], None]) -> RunAgentInput:
+    """As `admit_input`, its warnings among others of the same input."""
 
     def lost(path: str, detail: str) -> None:
-        report(Deviation("boundary", "RunAgentInput", path, detail), on_deviation)
+        warn(Deviation("boundary", "RunAgentInput", path, detail))
 
     try:
         run_input, stripped = conform(modern_input(raw, "", lost), RunAgentInput)
@@ -41,35 +54,49 @@ def admit_input(raw: JSONObject, on_deviation: OnDeviation | None = None) -> Run
     assert run_input is not None  # nothing in an input can make all of it unknown
     for path in stripped:
         detail = "not described by the protocol, stripped from the input"
-        report(Deviation("enforcement", "RunAgentInput", path, detail), on_deviation)
+        warn(Deviation("enforcement", "RunAgentInput", path, detail))
     return run_input
 
 
 def prepare_input(
-    run_input: RunAgentInput, *, peer_version: str | None = None, on_deviation: OnDeviation | None = None
+    run_input: RunAgentInput,
+    *,
+    peer_version: str | None = None,
+    on_deviation: OnDeviation | None = None,
+    max_deviations: int = MAX_DEVIATIONS,
 ) -> RunAgentInput:
     """What is sent of `run_input`: our version unless the peer is older, no activities, nothing the peer cannot read.
 
-    Raises `InputRejected` naming the path of a value that JSON cannot carry or that is malformed. Shares nothing with
-    `run_input`.
+    A lone surrogate, which a peer may have sent us, becomes U+FFFD with a warning. Raises `InputRejected` naming the
+    path of any other value that JSON cannot carry or that is malformed. Shares nothing with `run_input`.
     """
-
-    def warn(deviation: Deviation) -> None:
-        report(deviation, on_deviation)
-
     older = peer_version is not None and parse_peer(peer_version) < parse_peer(PROTOCOL_VERSION)
     outgoing = msgspec.structs.replace(run_input, protocol_version=UNSET if older else PROTOCOL_VERSION)
+    if isinstance(outgoing.messages, list):
+        spoken = [message for message in outgoing.messages if not _is_activity(message)]
+        outgoing = msgspec.structs.replace(outgoing, messages=spoken)
+    with Reporter(on_deviation, max_deviations) as warn:
+        return downgrade_input(admit_raw(_wire(outgoing, warn), warn), peer_version, warn)
+
+
+def _wire(outgoing: RunAgentInput, warn: Callable[[Deviation], None]) -> JSONObject:
+    def lost(path: str, detail: str) -> None:
+        warn(Deviation("boundary", "RunAgentInput", path, detail))
+
     try:
-        raw = to_wire(outgoing)
+        return to_wire(outgoing)
+    except EncodingError:
+        pass
+    try:
+        return to_wire(encodable(outgoing, "", lost))
     except EncodingError as error:
         raise InputRejected(str(error), path=error.path) from None
-    if isinstance(raw.get("messages"), list):
-        raw["messages"] = [message for message in raw["messages"] if not _is_activity(message)]
-    return downgrade_input(admit_input(raw, on_deviation), peer_version, warn)
+    except RecursionError:
+        raise InputRejected("nested too deeply, or inside itself") from None
 
 
 def _is_activity(message: Any) -> bool:
-    return isinstance(message, dict) and message.get("role") == "activity"
+    return isinstance(message, ActivityMessage) or (isinstance(message, dict) and message.get("role") == "activity")
 
 
 def check_resume(pending: Sequence[Interrupt], resume: Sequence[ResumeEntry], now: Callable[[], datetime]) -> None:

@@ -16,7 +16,7 @@ from msgspec import UNSET
 
 from accord.consumer.boundary import NO_SUBAGENTS, Boundary, ignore_subagents, lacks
 from accord.consumer.chunks import CHUNK_TYPES, ChunkExpander
-from accord.consumer.deviation import Deviation, OnDeviation, report
+from accord.consumer.deviation import MAX_DEVIATIONS, Deviation, OnDeviation, Reporter
 from accord.consumer.enforcement import enforce_event
 from accord.consumer.middleware import EventMiddleware, MiddlewareChain
 from accord.consumer.verification import Verifier
@@ -41,7 +41,8 @@ class Pipeline:
 
     `middleware` sees raw events; `peer_version` is a version the peer is known to be of, such as `0.0.57`;
     `on_deviation` is told of every warning. `max_depth` bounds nesting in levels, `max_events` the payloads of one
-    run. After a violation the pipeline refuses everything with it.
+    run, `max_deviations` the warnings that one payload makes: how many more there were is one more. After a violation
+    the pipeline refuses everything with it.
     """
 
     def __init__(
@@ -52,8 +53,9 @@ class Pipeline:
         on_deviation: OnDeviation | None = None,
         max_depth: int = MAX_DEPTH,
         max_events: int = 10_000_000,
+        max_deviations: int = MAX_DEVIATIONS,
     ) -> None:
-        self._on_deviation = on_deviation
+        self._warn = Reporter(on_deviation, max_deviations)
         self._max_depth = max_depth
         self._max_events = max_events
         self._end = max_events  # the index that the run must not reach
@@ -99,13 +101,14 @@ class Pipeline:
                 return [event]
         self._check_alive()
         self._check_count()
-        raw = self._raw(payload)
-        if not self._chain:
-            return self._judge([raw])
-        try:
-            return self._judge(self._chain.pass_event(raw, self._index))
-        except ProtocolViolation as violation:
-            self._fail(violation)
+        with self._warn:
+            raw = self._raw(payload)
+            if not self._chain:
+                return self._judge([raw])
+            try:
+                return self._judge(self._chain.pass_event(raw, self._index))
+            except ProtocolViolation as violation:
+                self._fail(violation)
 
     async def feed_async(self, payload: bytes | JSONObject) -> list[Event]:
         """As `feed`, and waits for asynchronous middleware."""
@@ -114,12 +117,13 @@ class Pipeline:
         self._index += 1
         self._check_alive()
         self._check_count()
-        raw = self._raw(payload)
-        try:
-            passed = await self._chain.pass_event_async(raw, self._index)
-        except ProtocolViolation as violation:
-            self._fail(violation)
-        return self._judge(passed)
+        with self._warn:
+            raw = self._raw(payload)
+            try:
+                passed = await self._chain.pass_event_async(raw, self._index)
+            except ProtocolViolation as violation:
+                self._fail(violation)
+            return self._judge(passed)
 
     def finish(self) -> None:
         """Says that the stream is over. Raises `TruncatedRun` when a run is open or nothing ever came."""
@@ -192,6 +196,8 @@ class Pipeline:
         except ProtocolViolation as violation:
             violation.delivered = admitted
             self._fail(violation)
+        finally:
+            self._warn.close()
         if type(event) in _RUN_EDGES:
             self._count_anew(event)
         return admitted
@@ -210,6 +216,7 @@ class Pipeline:
             detail = unlike_ours(event.protocol_version)
             if detail is not None:
                 self._warn(Deviation("boundary", event.type, "/protocolVersion", detail, self._index))
+                self._warn.close()
 
     def _check_alive(self) -> None:
         """Raises what ended the stream once more; what it delivered has been told already."""
@@ -241,6 +248,3 @@ class Pipeline:
         self._violation = violation
         self._fast = False
         raise violation
-
-    def _warn(self, deviation: Deviation) -> None:
-        report(deviation, self._on_deviation)

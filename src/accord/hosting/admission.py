@@ -110,13 +110,13 @@ async def read_body(receive: Receive, *, max_body_bytes: int, body_timeout: floa
 
 
 async def read_input(
-    body: bytes, producer: Producer, *, max_depth: int, on_deviation: OnDeviation | None
+    body: bytes, producer: Producer, *, scope: str, max_depth: int, on_deviation: OnDeviation | None
 ) -> RunAgentInput:
     """The run input that the body is: 400 for what is not JSON, 422 with the place for what is malformed, or what the
     producer does not take."""
     try:
         run_input = receive_input(body, max_depth=max_depth, on_deviation=on_deviation)
-        await check_input(producer, run_input)
+        await check_input(producer, run_input, scope=scope)
         return run_input
     except InputRejected as rejected:
         if _is_json(body, max_depth):

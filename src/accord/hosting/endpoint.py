@@ -104,7 +104,11 @@ class AGUIEndpoint:
             on_behalf_of = await authorized(scope, self._authorize)
             body = await read_body(receive, max_body_bytes=self._max_body_bytes, body_timeout=self._body_timeout)
             run_input = await read_input(
-                body, self._producer, max_depth=self._max_depth, on_deviation=self._on_deviation
+                body,
+                self._producer,
+                scope=on_behalf_of,
+                max_depth=self._max_depth,
+                on_deviation=self._on_deviation,
             )
         except Refusal as refusal:
             with suppress(OSError):  # the client has left

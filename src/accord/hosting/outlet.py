@@ -32,8 +32,8 @@ class BufferedOutlet:
         self._room = max_buffered_bytes  # how many bytes may wait: what is in flight leaves less; -1 for no more at all
         self._overflowed = False
         self._discarding = False
-        self._wakeup = asyncio.Event()
-        self._wake_at = _AWAKE  # how many waiting bytes wake the sender
+        self._waiter: asyncio.Future[None] | None = None  # the sender, while it waits
+        self._wake_at = _AWAKE  # how many waiting bytes wake it
         self._drained = asyncio.Event()
 
     # The producer's side
@@ -96,13 +96,14 @@ class BufferedOutlet:
         with self._lock:
             if len(self._waiting) >= at_least or self._overflowed:
                 return
-            self._wakeup.clear()
+            self._waiter = self._loop.create_future()
             self._wake_at = at_least
-        await self._wakeup.wait()
+        await self._waiter
 
     def nudge(self) -> None:
         """Makes a `wait` return."""
-        self._wakeup.set()
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
 
     def discard(self) -> None:
         """Nobody reads any more: forgets what is waiting and whatever is put from now on."""
@@ -135,6 +136,6 @@ class BufferedOutlet:
         """Called by whichever thread puts."""
         self._wake_at = _AWAKE
         if threading.get_ident() == self._thread:
-            self._wakeup.set()
+            self.nudge()
         else:
-            self._loop.call_soon_threadsafe(self._wakeup.set)
+            self._loop.call_soon_threadsafe(self.nudge)

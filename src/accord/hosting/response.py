@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+from collections.abc import Coroutine
 from dataclasses import dataclass
+from typing import Any
 
 from accord.hosting.asgi import Message, Receive, Send
 from accord.hosting.encoding import Encoding
@@ -87,12 +89,14 @@ class RunResponse:
             (b"x-accel-buffering", b"no"),  # nginx passes events on as they come
         ]
         await self._transmit({"type": "http.response.start", "status": 200, "headers": headers})
-        outlet = self._outlet
+        outlet, pace = self._outlet, self._pace
         while True:
             if outlet.waiting:
                 self._idle_due = False
-                await self._gather()
-                await self._transmit_body(outlet.take(self._pace.batch_bytes))
+                delay = self._last_events + pace.batch_delay - self._loop.time()
+                if delay > 0 and not self._producing.done():
+                    await self._gather(delay)
+                await self._transmit_body(outlet.take(pace.batch_bytes))
                 outlet.sent()
                 self._last_events = self._last_sent
             elif outlet.overflowed or self._producing.done():
@@ -104,13 +108,11 @@ class RunResponse:
                 await outlet.wait(1)
         await self._transmit_body(self._last_words(), more=False)
 
-    async def _gather(self) -> None:
+    async def _gather(self, delay: float) -> None:
         """Lets events that follow closely on others leave together. The first one after a pause waits for nothing."""
-        delay = self._last_events + self._pace.batch_delay - self._loop.time()
-        if delay > 0 and not self._producing.done():
-            timer = self._loop.call_later(delay, self._outlet.nudge)
-            await self._outlet.wait(min(self._pace.batch_bytes, self._outlet.high_water + 1))
-            timer.cancel()
+        timer = self._loop.call_later(delay, self._outlet.nudge)
+        await self._outlet.wait(min(self._pace.batch_bytes, self._outlet.high_water + 1))
+        timer.cancel()
 
     def _last_words(self) -> bytes:
         """What the run could not say itself: that events of it were refused, so it has failed however it ended."""
@@ -121,8 +123,8 @@ class RunResponse:
             self._producing.result()
         return b""
 
-    async def _transmit_body(self, body: bytes, *, more: bool = True) -> None:
-        await self._transmit({"type": "http.response.body", "body": body, "more_body": more})
+    def _transmit_body(self, body: bytes, *, more: bool = True) -> Coroutine[Any, Any, None]:
+        return self._transmit({"type": "http.response.body", "body": body, "more_body": more})
 
     async def _transmit(self, message: Message) -> None:
         self._sending_since = self._loop.time()

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from uuid import uuid4
 
 from accord.agents.content import FunctionCallContent
-from accord.openai.surrogates import SurrogateJoiner
+from accord.agents.surrogates import SurrogateJoiner
 
 
 class CallFragments:

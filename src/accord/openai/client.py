@@ -13,7 +13,7 @@ from accord.agents.message import Message
 from accord.agents.update import AgentResponseUpdate
 from accord.openai.answer import AnswerReader
 from accord.openai.connection import azure_client, only_azure_is_configured, openai_client
-from accord.openai.failure import FAILURES, as_chat_client_error
+from accord.openai.failure import as_chat_client_error
 from accord.openai.request import api_messages, api_response_format, api_tool, api_tool_choice
 
 
@@ -73,14 +73,18 @@ class OpenAIChatCompletionClient:
         """The answer as it is made: see `accord.agents.ChatClient`."""
         request = self._request(messages, options)
         answer = AnswerReader(self._provider)
+        answering = False
         try:
             async with await self._client.chat.completions.create(**request) as chunks:
+                answering = True
                 async for chunk in chunks:
                     if (update := answer.read(chunk)) is not None:
                         yield update
             yield answer.end()
-        except FAILURES as error:
-            raise as_chat_client_error(error) from error
+        except ChatClientError:
+            raise
+        except Exception as error:  # whatever the SDK makes of bytes that are no answer
+            raise as_chat_client_error(error, answering=answering) from error
 
     async def aclose(self) -> None:
         """Close the connections, unless the SDK client was given."""

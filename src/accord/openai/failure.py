@@ -7,9 +7,6 @@ import httpx
 import openai
 from accord.agents.errors import ChatClientError
 
-# The SDK lets some failures of the connection, and bytes that are no JSON, through as they are.
-FAILURES = (openai.OpenAIError, httpx.HTTPError, ValueError)
-
 _NOT_ACCEPTED = ("invalid_request", "the model server does not accept the request")
 _FAILED = ("server_error", "the model server failed")
 _BY_STATUS = {
@@ -30,8 +27,12 @@ _BY_SERVER_CODE = {
 }
 
 
-def as_chat_client_error(error: Exception) -> ChatClientError:
-    """The error for whoever runs the agent; what the server said is its `detail`."""
+def as_chat_client_error(error: Exception, *, answering: bool) -> ChatClientError:
+    """The error for whoever runs the agent, before or while the server was `answering`; what it said is the `detail`.
+
+    The SDK lets some failures of the connection through as they are, and fails in ways of its own over answers that
+    are no JSON or none that it knows.
+    """
     detail = str(error)
     if isinstance(error, openai.APITimeoutError | httpx.TimeoutException):
         return ChatClientError("the model server does not answer in time", code="timeout", detail=detail)
@@ -50,4 +51,6 @@ def as_chat_client_error(error: Exception) -> ChatClientError:
         return ChatClientError("the model server reports an error", code="server_error", detail=detail)
     if isinstance(error, UnicodeEncodeError):
         return ChatClientError("the conversation holds text that cannot be encoded", code="invalid_request")
+    if isinstance(error, TypeError) and not answering:
+        return ChatClientError("the request holds something that is no JSON", code="invalid_request", detail=detail)
     return ChatClientError("the model server's answer cannot be read", code="malformed", detail=detail)

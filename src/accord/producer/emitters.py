@@ -94,9 +94,13 @@ class TextMessage(Item):
     def write(self, delta: str, *, metadata: Metadata | UnsetType = UNSET) -> None:
         """Appends text; empty text without metadata is nothing to say and is not sent."""
         if delta or metadata is not UNSET:
-            self._run.emit(
-                TextMessageContentEvent(message_id=self.id, delta=delta, metadata=metadata, subagent_run_id=self._owner)
+            event = TextMessageContentEvent(
+                message_id=self.id, delta=delta, metadata=metadata, subagent_run_id=self._owner
             )
+            if metadata is UNSET and type(delta) is str:
+                self._run.append(event)
+            else:
+                self._run.emit(event)
 
     def _is_open(self) -> bool:
         return self._run.is_open(TextMessageStartEvent, self.id)
@@ -118,11 +122,13 @@ class Reasoning(Item):
     def write(self, delta: str, *, metadata: Metadata | UnsetType = UNSET) -> None:
         """Appends text; empty text without metadata is not sent."""
         if delta or metadata is not UNSET:
-            self._run.emit(
-                ReasoningMessageContentEvent(
-                    message_id=self.id, delta=delta, metadata=metadata, subagent_run_id=self._owner
-                )
+            event = ReasoningMessageContentEvent(
+                message_id=self.id, delta=delta, metadata=metadata, subagent_run_id=self._owner
             )
+            if metadata is UNSET and type(delta) is str:
+                self._run.append(event)
+            else:
+                self._run.emit(event)
 
     def seal(self, encrypted_value: str) -> None:
         """Attaches the provider's opaque value, for the consumer to return with the next input."""
@@ -166,9 +172,11 @@ class ToolCallItem(Item):
     def write(self, delta: str, *, metadata: Metadata | UnsetType = UNSET) -> None:
         """Appends argument text; empty text without metadata is not sent."""
         if delta or metadata is not UNSET:
-            self._run.emit(
-                ToolCallArgsEvent(tool_call_id=self.id, delta=delta, metadata=metadata, subagent_run_id=self._owner)
-            )
+            event = ToolCallArgsEvent(tool_call_id=self.id, delta=delta, metadata=metadata, subagent_run_id=self._owner)
+            if metadata is UNSET and type(delta) is str:
+                self._run.append(event)
+            else:
+                self._run.emit(event)
 
     def _is_open(self) -> bool:
         return self._run.is_open(ToolCallStartEvent, self.id)

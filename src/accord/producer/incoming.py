@@ -1,7 +1,8 @@
 """What a producer makes of a request's body (rules section 2, "A producer receiving an input").
 
 Unknown material does not make an input invalid: it is stripped with a warning. A malformed known member does, and
-nothing is streamed then. A newer or unreadable version is no reason to refuse (section 8).
+nothing is streamed then. A newer or unreadable version is no reason to refuse (section 8), nor is a lone surrogate
+(section 2, "Text"), which no event could carry back: U+FFFD stands for it, except in what identifies the run.
 """
 
 from __future__ import annotations
@@ -10,34 +11,61 @@ from typing import Protocol, runtime_checkable
 
 from msgspec import UNSET
 
-from accord.consumer import Deviation, OnDeviation, admit_input
-from accord.consumer.deviation import report
+from accord.consumer import Deviation, OnDeviation
+from accord.consumer.deviation import MAX_DEVIATIONS, Reporter
+from accord.consumer.outgoing import admit_raw
+from accord.consumer.text import encodable
 from accord.errors import EncodingError, InputRejected, ProtocolViolation
-from accord.protocol import MAX_DEPTH, RunAgentInput, check_json, unlike_ours
+from accord.protocol import MAX_DEPTH, JSONObject, RunAgentInput, check_json, unlike_ours
 from accord.protocol.codec import decode_object
 
+#: What identifies a run; the run's first event repeats it.
+_IDENTIFIERS = ("threadId", "runId", "parentRunId")
 
-def receive_input(data: bytes, *, max_depth: int = MAX_DEPTH, on_deviation: OnDeviation | None = None) -> RunAgentInput:
-    """The run input in a request's body; `InputRejected` names the path of what is malformed, `""` for no object."""
+
+def receive_input(
+    data: bytes,
+    *,
+    max_depth: int = MAX_DEPTH,
+    on_deviation: OnDeviation | None = None,
+    max_deviations: int = MAX_DEVIATIONS,
+) -> RunAgentInput:
+    """The run input in a request's body; `InputRejected` names the path of what is malformed, `""` for no object.
+
+    Of the warnings `max_deviations` are told one by one; how many more there were is one more.
+    """
     try:
         raw = decode_object(data, max_depth=max_depth)
     except ProtocolViolation as violation:
         raise InputRejected(violation.args[0], path=violation.path) from None
-    run_input = admit_input(raw, on_deviation)
-    identifiers = {
-        "/threadId": run_input.thread_id,
-        "/runId": run_input.run_id,
-        "/parentRunId": run_input.parent_run_id or "",
-    }
-    for path, identifier in identifiers.items():
+    with Reporter(on_deviation, max_deviations) as warn:
+        if b"\\ud" in data or b"\\uD" in data:  # in bytes that are UTF-8 only an escape can make a surrogate
+            raw = _encodable(raw, warn)
+        return _judged(raw, warn)
+
+
+def _encodable(raw: JSONObject, warn: Reporter) -> JSONObject:
+    def lost(path: str, detail: str) -> None:
+        warn(Deviation("boundary", "RunAgentInput", path, detail))
+
+    identifiers = {name: raw[name] for name in _IDENTIFIERS if name in raw}
+    others = {name: value for name, value in raw.items() if name not in identifiers}
+    return {**identifiers, **encodable(others, "", lost)}
+
+
+def _judged(raw: JSONObject, warn: Reporter) -> RunAgentInput:
+    run_input = admit_raw(raw, warn)
+    identifiers = (run_input.thread_id, run_input.run_id, run_input.parent_run_id or "")
+    for name, identifier in zip(_IDENTIFIERS, identifiers, strict=True):
+        path = f"/{name}"
         try:
-            check_json(identifier, path)  # the run's first event repeats them
+            check_json(identifier, path)
         except EncodingError as error:
             raise InputRejected(str(error), path=path) from None
     if run_input.protocol_version is not UNSET:
         detail = unlike_ours(run_input.protocol_version)
         if detail is not None:
-            report(Deviation("boundary", "RunAgentInput", "/protocolVersion", detail), on_deviation)
+            warn(Deviation("boundary", "RunAgentInput", "/protocolVersion", detail))
     return run_input
 
 
@@ -45,12 +73,12 @@ def receive_input(data: bytes, *, max_depth: int = MAX_DEPTH, on_deviation: OnDe
 class ChoosyProducer(Protocol):
     """A producer that can tell before a run starts that an input is not for it."""
 
-    async def check_input(self, run_input: RunAgentInput) -> None:
+    async def check_input(self, run_input: RunAgentInput, *, scope: str = "") -> None:
         """Raises `InputRejected` naming the path of what is wrong."""
         ...
 
 
-async def check_input(producer: object, run_input: RunAgentInput) -> None:
+async def check_input(producer: object, run_input: RunAgentInput, *, scope: str = "") -> None:
     """Lets a producer that cares refuse `run_input`, by `InputRejected`, while nothing has been streamed."""
     if isinstance(producer, ChoosyProducer):
-        await producer.check_input(run_input)
+        await producer.check_input(run_input, scope=scope)

@@ -37,6 +37,7 @@ from accord.protocol import (
     Metadata,
     RawEvent,
     ReasoningEncryptedValueEvent,
+    ReasoningMessageContentEvent,
     RunAgentInput,
     RunErrorEvent,
     RunFinishedCancelledOutcome,
@@ -45,8 +46,10 @@ from accord.protocol import (
     RunFinishedOutcome,
     RunFinishedSuccessOutcome,
     RunStartedEvent,
+    TextMessageContentEvent,
     TextMessageRole,
     TokenUsage,
+    ToolCallArgsEvent,
     ToolCallResultEvent,
     ToolCallStartEvent,
     conform,
@@ -57,6 +60,7 @@ from accord.protocol.codec import check_depth, strict_event_decoder
 
 _logger = logging.getLogger("accord")
 _decode = strict_event_decoder.decode
+_encode = msgspec.json.Encoder().encode
 
 #: What an event may be at most, in bytes: readers, the reference's and ours, take frames of 10 MiB.
 MAX_EVENT_BYTES = 10 * 1024 * 1024 - 64
@@ -270,16 +274,29 @@ class Run:
         """Sends one event. Raises `ProtocolViolation` when a consumer would refuse it here, `EncodingError` when JSON
         cannot carry it, `OutletOverflow` when the reader is too far behind; nothing has left then."""
         with self.lock:
-            judge = self._appending.get(type(event))
-            if judge is not None and not self._lanes:  # what nearly every event is
-                payload = self.encoded(event)
-                judge(event)
-                self._outlet.put(payload)
-            elif self._lanes or type(event) in CHUNK_TYPES:
+            if self._lanes or type(event) in CHUNK_TYPES:
                 for expanded in self._chunks.expand(event):
                     self.commit(expanded, self.encoded(expanded))
             else:
                 self.commit(event, self.encoded(event))
+
+    def append(self, event: TextMessageContentEvent | ReasoningMessageContentEvent | ToolCallArgsEvent) -> None:
+        """Sends an event that goes on with an open item, as `emit` does; nearly every event of a run is one.
+
+        It must have no other members than the item's, which were read back when it was opened, and text: then there
+        is nothing left that reading it back could find.
+        """
+        with self.lock:
+            judge = self._appending.get(type(event))
+            if judge is None or self._lanes or self._encode is not None:
+                self.emit(event)
+                return
+            try:
+                payload = _encode(event)
+            except UnicodeEncodeError:
+                payload = encode_event(event)  # says what is wrong with it
+            judge(event)
+            self._outlet.put(payload)
 
     def drain(self) -> Coroutine[Any, Any, None]:
         """Returns, when awaited, as soon as the reader has caught up."""

@@ -15,7 +15,7 @@ from accord.errors import EncodingError
 from accord.protocol import JSON, JSONObject
 from accord.state.equality import identical
 from accord.state.patch import MAX_OPERATIONS
-from accord.state.pointer import MAX_POINTER_LENGTH, escape_token
+from accord.state.pointer import MAX_POINTER_LENGTH, escape_token, is_refused_below
 from accord.state.sequence import Alignment, content_keys, id_keys
 from accord.state.size import json_size
 
@@ -41,8 +41,9 @@ def diff(
     from both ends; in between, elements are known by an id-like member (`sequence.ID_MEMBERS`) or by content, so that
     one that moved is moved. Values in the result are the objects in `new`, not copies.
 
-    Never more than `max_operations`, no pointer longer than `max_pointer_length`: a container that would take more is
-    replaced. Raises `EncodingError` for a member name that is not a string.
+    Never more than `max_operations`, no pointer longer than `max_pointer_length` and none that peers refuse, as they do
+    for a member `__proto__`: a container that would take such is replaced. Raises `EncodingError` for a member name
+    that is not a string.
     """
     comparison = _Comparison(max_depth, max_operations, max_pointer_length)
     cost = comparison.compare(old, new, "", 0)
@@ -94,8 +95,10 @@ class _Comparison:
                 continue
             if other is _ABSENT:
                 cost += self._put("add", self._member(path, key), value)
-            else:
+            elif not is_refused_below(path, key):
                 cost += self.compare(other, value, self._member(path, key), depth)
+            elif not identical(other, value):
+                raise _Unsuitable
             self._check_count(len(self.operations) - mark)
         return cost
 
@@ -142,6 +145,8 @@ class _Comparison:
     def _member(self, path: str, name: Any) -> str:
         if not isinstance(name, str):
             raise EncodingError(f"a member name must be a string, not {type(name).__name__}", path=path)
+        if is_refused_below(path, name):
+            raise _Unsuitable
         return f"{path}/{escape_token(name)}"
 
     def _put(self, op: str, path: str, value: JSON = _ABSENT, *, source: str | None = None) -> int:
@@ -164,7 +169,7 @@ class _Comparison:
 
 
 class _Unsuitable(Exception):
-    """A container cannot be changed in steps within the limits; it has to be replaced."""
+    """A container cannot be changed in steps that may be sent; it has to be replaced."""
 
 
 def _size(op: str, path: str) -> int:

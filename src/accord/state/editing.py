@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, TypeAlias
 
 from accord.state.equality import json_equal
+from accord.state.measures import Measures, containers
 from accord.state.pointer import array_index, insertion_index, shorten
 
 Tokens: TypeAlias = tuple[str, ...]
@@ -34,9 +35,11 @@ class Editor:
     Three things keep it exact: every owned container hangs in the document below owned ones only; a subtree that a
     `copy` shares between two places is owned by neither; what leaves the document leaves `owned` as well.
     Giving up a subtree costs no more than making it did.
+
+    `depth_bound` is for whoever limits the document's depth: no fewer levels than it has, None when that is not known.
     """
 
-    __slots__ = ("_dropped", "_edits", "_owned", "_root", "_split")
+    __slots__ = ("_dropped", "_edits", "_measures", "_owned", "_root", "_split", "depth_bound")
 
     def __init__(self, root: Any) -> None:
         self._root = root
@@ -44,6 +47,13 @@ class Editor:
         self._edits: list[tuple[int, Any, Any, Any]] = []
         self._dropped: list[Container] = []
         self._split = False
+        self._measures = Measures()
+        self.depth_bound: int | None = None
+
+    @property
+    def root(self) -> Any:
+        """The document as it stands, not to be handed out."""
+        return self._root
 
     def release(self) -> Any:
         """The document, to be handed out: nothing in it is changed in place from here on."""
@@ -141,6 +151,38 @@ class Editor:
         for token in tokens:
             node = _child(node, token)[1]
         return node
+
+    def size(self, tokens: Tokens, limit: int) -> int:
+        """Bytes of the value at `tokens` as compact JSON; any number beyond `limit` stands for all of them."""
+        value = self.look_up(tokens)
+        return self._measures.size(value, limit, lasting=self._lasts(value))
+
+    def depth(self, limit: int) -> int:
+        """Levels of the document; some number beyond `limit` stands for all of them.
+
+        What was walked through before, and has not changed, is not walked through again.
+        """
+        depth = deepest = 0
+        level = containers([self._root])
+        while level and depth <= limit:
+            depth += 1
+            inner: dict[int, Any] = {}
+            for container in level:
+                if self._lasts(container):
+                    deepest = max(deepest, depth - 1 + self._measures.depth(container, limit, lasting=True))
+                else:
+                    for each in containers(container):
+                        inner[id(each)] = each
+            level = list(inner.values())
+        return max(depth, deepest)
+
+    def _lasts(self, value: Any) -> bool:
+        """Whether no edit and no `roll_back` can change `value` any more.
+
+        Below what is not owned nothing is; but a `copy` in this patch may have given up what still has edits to take
+        back.
+        """
+        return not self._split and id(value) not in self._owned
 
     def _own_parent(self, tokens: Tokens) -> Container:
         """The container that holds the last token, owned like every container on the way to it.

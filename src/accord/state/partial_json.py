@@ -14,7 +14,7 @@ from accord.errors import AccordError
 from accord.protocol import JSON, JSONObject
 from accord.state.json_reader import MAX_DEPTH, MAX_KEY_LENGTH, MAX_LENGTH, MAX_NUMBER_LENGTH, Frame, JSONReader
 from accord.state.pacing import OPERATION_COST, Due, Pace
-from accord.state.pointer import escape_token, parse_pointer
+from accord.state.pointer import escape_token, is_refused_below, parse_pointer
 
 Pointers: TypeAlias = tuple[str, ...]
 
@@ -42,7 +42,8 @@ class PartialJSON:
     double is malformed.
 
     A container or text whose JSON Pointer has more than `max_pointer_length` characters is not shown while it grows,
-    only when it ends: its path would be most of every delta.
+    only when it ends: its path would be most of every delta. A member whose pointer peers refuse (`__proto__`) is sent
+    when it has ended, with the whole object that it is a member of.
     """
 
     def __init__(
@@ -168,7 +169,9 @@ class PartialJSON:
             if watched:
                 levels.pop()
                 levels[-1].adopt(level, value, length)
-            elif self._sent_text is None:
+                continue
+            level.note(place)
+            if self._sent_text is None:
                 level.put("replace" if replaces else "add", level.below(place), value, length)
             else:
                 # Its end costs nothing extra: a text on the wire has its own measure.
@@ -290,7 +293,7 @@ class _Level:
     the outermost object appear besides.
     """
 
-    __slots__ = ("cost", "frame", "members", "pending", "pointers", "whole")
+    __slots__ = ("cost", "due_whole", "frame", "members", "pending", "pointers", "whole")
 
     def __init__(self, frame: Frame | None, pointers: Pointers, members: Mapping[str, Pointers] | None = None) -> None:
         self.frame = frame
@@ -299,6 +302,7 @@ class _Level:
         self.pending: list[JSONObject] = []
         self.cost = 0
         self.whole = False
+        self.due_whole = False
 
     @property
     def start(self) -> int:
@@ -328,9 +332,19 @@ class _Level:
         """Where the value at `place` appears: nowhere, at one pointer or at several."""
         if self.frame is None:
             return self.pointers
+        if isinstance(place, str) and self._cannot_name(place):
+            return () if self.members is None else self.members.get(place, ())
         token = "/" + (str(place) if isinstance(place, int) else escape_token(place))
         pointers = tuple([pointer + token for pointer in self.pointers])
         return pointers if self.members is None else pointers + self.members.get(str(place), ())
+
+    def note(self, place: str | int) -> None:
+        """The value at `place` has ended; when no pointer can name it, all of the container is to be sent."""
+        if self.frame is not None and isinstance(place, str) and self._cannot_name(place):
+            self.due_whole = True
+
+    def _cannot_name(self, name: str) -> bool:
+        return any(is_refused_below(pointer, name) for pointer in self.pointers)
 
     def put(self, op: str, pointers: Pointers, value: JSON, length: int) -> None:
         """`value`, whose text has `length` characters, is to be sent."""
@@ -340,20 +354,31 @@ class _Level:
     def take(self) -> list[JSONObject]:
         """What is to be sent, which is then no longer to be sent."""
         pending, self.pending, self.cost = self.pending, [], 0
+        if self.due_whole:
+            assert self.frame is not None
+            pending += _operations("replace", self.pointers, self.frame.container.copy())
+            self.due_whole = False
         return pending
 
     def adopt(self, closed: _Level, value: JSON, length: int) -> None:
         """The container `closed` has ended as `value`: what it left to send, or all of it if that is less."""
-        if closed.members is None and closed.cost > _cost(closed.pointers, length) + _WORTH:
+        dear = closed.cost > _cost(closed.pointers, length) + _WORTH
+        if closed.members is None and (closed.due_whole or dear):
             self.put("replace", closed.pointers, value, length)
         else:
             self.pending += closed.pending
             self.cost += closed.cost
+            if closed.due_whole:
+                self.put("replace", closed.pointers, value, length)
 
     def settle_cost(self, inner_cost: int, length: int) -> int:
         """What is to be sent here and inside costs; sets `whole` when sending all of the container costs less."""
         cost = self.cost + inner_cost
         self.whole = False
+        if self.due_whole:
+            self.whole = self.members is None
+            whole_cost = _cost(self.pointers, length - self.start)
+            return whole_cost if self.whole else cost + whole_cost
         if self.frame is not None and self.members is None and cost > _WORTH + length - self.frame.start:
             whole_cost = _cost(self.pointers, length - self.frame.start)
             if cost > whole_cost + _WORTH:

@@ -49,6 +49,15 @@ def escape_token(token: str) -> str:
     return token.replace("/", "~1") if "/" in token else token
 
 
+def is_refused_below(pointer: str, name: str) -> bool:
+    """Whether peers refuse a pointer to the member `name` of what stands at `pointer`.
+
+    What guards JavaScript's prototypes refuses `__proto__` anywhere and `prototype` below `constructor`. Such a member
+    can only be sent inside of what it is a member of.
+    """
+    return name == "__proto__" or (name == "prototype" and pointer.endswith("/constructor"))
+
+
 def array_index(token: str, length: int) -> int:
     """The index of an existing element in an array of `length`; `PointerError` when `token` names none."""
     index = _digits(token)

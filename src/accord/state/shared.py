@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from accord.protocol import JSON
 from accord.state.editing import Editor
-from accord.state.patch import MAX_COPIED_BYTES, MAX_OPERATIONS, Operation, apply_operations
+from accord.state.patch import MAX_COPIED_BYTES, MAX_NESTING, MAX_OPERATIONS, Operation, apply_operations
 from accord.state.pointer import MAX_POINTER_LENGTH
 
 
@@ -38,12 +38,19 @@ class SharedValue:
         max_operations: int = MAX_OPERATIONS,
         max_pointer_length: int = MAX_POINTER_LENGTH,
         max_copied_bytes: int = MAX_COPIED_BYTES,
+        max_depth: int = MAX_NESTING,
+        must_be_object: bool = False,
     ) -> None:
-        """Apply a JSON Patch, as `apply_patch` does; on `PatchError` the value is what it was."""
+        """Apply a JSON Patch, as `apply_patch` does; on `PatchError` the value is what it was.
+
+        With `must_be_object`, a patch that would make the value anything but an object does not apply.
+        """
         apply_operations(
             self._editor,
             operations,
             max_operations=max_operations,
             max_pointer_length=max_pointer_length,
             max_copied_bytes=max_copied_bytes,
+            max_depth=max_depth,
+            must_be_object=must_be_object,
         )

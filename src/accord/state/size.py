@@ -22,22 +22,37 @@ def json_size(value: Any, stop_at: float = float("inf")) -> int:
         kind = type(value)
         if kind is dict:
             total += 1 + max(1, 2 * len(value))
-            for key, member in value.items():
-                total += _scalar_size(key)
-                values.append(member)
-                if total >= stop_at:
-                    break
+            if total < stop_at:
+                total += _scalars_size(list(value), stop_at)
+                value = list(value.values())
         elif kind is list:
             total += 1 + max(1, len(value))
-            if total < stop_at:
-                values.extend(value)
         else:
             total += _scalar_size(value)
+            continue
+        if total < stop_at:
+            inner = [each for each in value if type(each) is dict or type(each) is list]
+            if len(inner) < len(value):
+                if inner:
+                    value = [each for each in value if type(each) is not dict and type(each) is not list]
+                total += _scalars_size(value, stop_at)
+            values += inner
     return total
+
+
+def _scalars_size(scalars: list[Any], stop_at: float) -> int:
+    """Bytes of all of them, without what stands between; encoded together unless that would be too much."""
+    text = sum([len(each) for each in scalars if type(each) is str])
+    if text >= stop_at:
+        return text
+    try:
+        return len(_encode(scalars)) - 1 - max(1, len(scalars))
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
+        return sum([_scalar_size(each) for each in scalars])
 
 
 def _scalar_size(value: Any) -> int:
     try:
         return len(_encode(value))
-    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
         return 1

@@ -1,9 +1,9 @@
 """Events to the binary wire: `encode_protobuf` makes an envelope, `frame` puts its length before it.
 
-The bytes are those of `@ag-ui/proto` 1.0.0. JSON holds more than they can, and that is lost: undescribed members of a
-patch operation; digits of integers beyond 2^53 in open values; and, as no list without elements is written, whether
-`toolCalls`, `usage`, `pendingToolCallIds`, `interruptIds` and an input's `tools`, `context` and `resume` were empty or
-absent.
+The bytes are those of `@ag-ui/proto` 1.0.0. JSON holds more than they can. An integer in an open value that no double
+holds exactly is refused. What is lost is undescribed members of a patch operation and, as no list without elements is
+written, whether `toolCalls`, `usage`, `pendingToolCallIds`, `interruptIds` and an input's `tools`, `context` and
+`resume` were empty or absent.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _ENVELOPES: Final[dict[type[Any], Write]] = {
 def encode_protobuf(event: Event) -> bytes:
     """`event` as one `Event` message, without a length before it.
 
-    `EncodingError` names the value that JSON cannot carry, on this wire as on the other, or that no double can hold.
+    `EncodingError` names the value that JSON cannot carry, on this wire as on the other, or the integer that no double
+    holds exactly.
     """
     try:
         return _ENVELOPES[type(event)](event)
@@ -69,6 +70,8 @@ def _check_doubles(value: JSON, path: str) -> None:
             _check_doubles(element, f"{path}/{position}")
     elif isinstance(value, int):
         try:
-            float(value)
+            exact = float(value) == value
         except OverflowError:
-            raise EncodingError("an integer beyond what the binary wire's numbers reach", path=path) from None
+            exact = False
+        if not exact:
+            raise EncodingError("an integer that the binary wire's numbers, doubles, do not hold exactly", path=path)

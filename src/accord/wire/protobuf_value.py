@@ -1,8 +1,8 @@
 """JSON values in `google.protobuf.Value` and JSON objects in `google.protobuf.Struct`, with the order of their members.
 
-A number is a double there: an integer beyond 2^53 loses its last digits, `1.0` and `1` are one (read as `1`), NaN and
-the infinities, which are not JSON, are refused both ways. A `Value` that says nothing (`struct.proto` calls that an
-error) is as good as absent where something may be absent, and refused in a list.
+A number is a double there: an integer that no double holds exactly is not written, `1.0` and `1` are one (read as `1`,
+beyond 2^53 as a float), NaN and the infinities, which are not JSON, are refused both ways. A `Value` that says nothing
+(`struct.proto` calls that an error) is as good as absent where something may be absent, and refused in a list.
 
 Reading has a short way for the form that every encoder writes, and a long way for whatever else the wire format
 allows: parts in any order, repeated ones to merge, unknown ones. The short way gives up where it meets anything else.
@@ -65,7 +65,10 @@ def _value(value: JSON, keys: dict[str, bytes]) -> bytes:
     if kind is list:
         return delimited(b"2", b"".join([delimited(b"\n", _value(each, keys)) for each in value]))
     if kind is int:
-        return b"\x11" + _pack(float(value))
+        number = float(value)
+        if number != value:
+            raise ValueError("not exactly a double")
+        return b"\x11" + _pack(number)
     if kind is float:
         if value - value != 0:  # NaN and the infinities: their difference is NaN, which equals nothing
             raise ValueError("not a JSON number")

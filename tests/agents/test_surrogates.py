@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.openai.surrogates import SurrogateJoiner
+from accord.agents.surrogates import SurrogateJoiner, whole
 
 
 def joined(pieces: list[str]) -> list[str]:
@@ -35,3 +35,11 @@ def test_any_cut_between_units_gives_the_same_text(text: str, data: st.DataObjec
     assert "".join(result) == text
     for piece in result:
         piece.encode()
+
+
+@given(st.text(alphabet=st.characters() | st.sampled_from("\ud83d\ude00")))
+def test_whole_text_can_be_encoded(text: str) -> None:
+    joined_text = whole(text)
+    joined_text.encode()
+    if "\ufffd" not in joined_text:
+        assert utf16_units(joined_text) == utf16_units(text)

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 
+def whole(text: str) -> str:
+    """`text` with every surrogate pair as the character that it is, and U+FFFD for each half that stays alone."""
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 class SurrogateJoiner:
     """Takes pieces, gives pieces that concatenate to the same text with every surrogate pair whole.
 
@@ -19,7 +24,7 @@ class SurrogateJoiner:
         text = self._half + piece
         self._half = text[-1] if text and "\ud800" <= text[-1] <= "\udbff" else ""
         text = text[:-1] if self._half else text
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return whole(text)
 
     def close(self) -> str:
         """What is left to say at the end of the text."""
