@@ -10,7 +10,7 @@ PROTO := accord/wire/agui.proto
 PROTOC := $(BIN)/protoc --proto_path=src
 BASE := accord accord.protocol accord.wire accord.state accord.consumer accord.producer accord.client accord.agents accord.cli
 
-.PHONY: demo test check lint types layers generated wheel proto clean
+.PHONY: demo test check lint types layers generated wheel proto bench clean
 
 demo: $(VENV)/.server
 	@$(BIN)/accord demo
@@ -53,9 +53,13 @@ wheel: $(VENV)/.dev
 	venv/bin/accord --help >/dev/null; \
 	echo "wheel: imports with its base dependencies"
 
+# Accord beside its peers, each side in an environment of its own under .bench; writes docs/benchmarks.md. Needs Node.
+bench: | $(BIN)/pip
+	@$(BIN)/python -m benchmarks.run
+
 clean:
-	rm -rf $(VENV) build dist tests/node/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	find src tests -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf $(VENV) .bench build dist tests/node/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/.server: pyproject.toml | $(BIN)/pip
 	$(PIP) --editable '.[server]'

@@ -1,0 +1,32 @@
+"""Imports modules in a new interpreter each round, and says what the importing alone took."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+from benchmarks.workers.rounds import Round, serve
+
+_SCRIPT = """
+import sys, time
+start = time.perf_counter()
+for name in sys.argv[1:]:
+    __import__(name)
+print(time.perf_counter() - start)
+"""
+
+
+def modules(names: list[str]) -> Callable[[], Round]:
+    """The modules, one after the other."""
+
+    def take() -> Round:
+        command = [sys.executable, "-c", _SCRIPT, *names]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd="/")
+        return {"seconds": float(done.stdout), "operations": 1}
+
+    return take
+
+
+if __name__ == "__main__":
+    serve({"modules": modules})
