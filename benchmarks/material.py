@@ -94,7 +94,9 @@ def shopping_list(items: int) -> dict[str, Any]:
 
 def settings_sheet(members: int) -> dict[str, Any]:
     """A state with many members, about 58 bytes each."""
-    return {f"setting-{number:04}": {"value": number, "label": f"Setting number {number:04}"} for number in range(members)}
+    return {
+        f"setting-{number:04}": {"value": number, "label": f"Setting number {number:04}"} for number in range(members)
+    }
 
 
 def settings_patches(count: int, members: int) -> list[list[dict[str, Any]]]:
