@@ -7,6 +7,7 @@ the same uvicorn; the clients share one process on another core.
 
 from __future__ import annotations
 
+import math
 import time
 from contextlib import ExitStack
 
@@ -18,10 +19,10 @@ BOUND = 0.05  # seconds, the time between two pieces of a run
 RATE = 20  # events a second
 RATE_AT_REST = 1
 SIDES = {"ours": ("accord", "many"), "theirs": ("agent-framework", "agent_framework_many")}
-FIRST = 100  # runs, where the search begins
-COARSE, FINE = 1.4, 1.1  # the steps it takes, the first time and then
+FIRST = 200  # runs, where the search begins
+COARSE, FINE = 1.25, 1.05  # the steps it takes, the first time and then
 MIN_RUNS = 10
-SETTLE, WINDOW = 0.4, 0.6  # seconds: runs that were just opened have to catch up first; then they are watched
+SETTLE, WINDOW = 0.3, 0.5  # seconds: runs that were just opened have to catch up first; then they are watched
 ROUNDS = 5
 HTTP = "httptools"  # what agent-framework-ag-ui brings
 CROWD = 1_000
@@ -34,10 +35,10 @@ def rows(material: Material) -> list[Row]:
     carried: dict[str, list[float]] = {name: [] for name in SIDES}
     with ExitStack() as stack:
         sides = {name: _Side(stack, _command(name, RATE), asked) for name in SIDES}
-        about = {name: side.carried(FIRST, COARSE) for name, side in sides.items()}
+        about = {name: side.about() for name, side in sides.items()}
         for _ in range(ROUNDS):
             for name, side in sides.items():
-                about[name] = side.carried(about[name], FINE)
+                about[name] = side.carried(about[name])
                 carried[name].append(about[name])
     memory = {name: Series((_memory(_command(name, RATE_AT_REST), asked),), "KB") for name in SIDES}
 
@@ -86,31 +87,42 @@ class _Side:
         crowd = worker("official", "crowd", "crowd", port=self.server.facts["port"], request=asked)
         self.crowd = stack.enter_context(Worker(crowd)).wait_until_ready()
 
-    def carried(self, start: int, step: float) -> int:
-        """How many runs are carried, looked for from `start` on."""
-        runs, carried = start, 0
-        while True:
-            self.crowd.ask({"open": runs, "watch": SETTLE})
-            if self._in_time():
-                carried, runs = runs, int(runs * step) + 1
-            elif carried or runs < MIN_RUNS:
-                break
-            else:
-                self._leave()
-                runs = int(runs / step)
+    def about(self) -> int:
+        """How many runs are carried, to one step; no more are opened, since a server takes long to recover."""
+        runs = FIRST
+        while self._carries(int(runs * COARSE)):
+            runs = int(runs * COARSE)
         self._leave()
-        return carried
+        return runs
+
+    def carried(self, start: int) -> int:
+        """How many runs are carried, looked for from `start` on, upwards or downwards."""
+        runs = start
+        if self._carries(runs):
+            while self._carries(int(runs * FINE) + 1):
+                runs = int(runs * FINE) + 1
+        else:
+            while runs > MIN_RUNS:
+                runs = int(runs / FINE)
+                if self._carries(runs):
+                    break
+        self._leave()
+        return runs
 
     def open(self, runs: int) -> None:
         """Has so many runs open, all of which have begun to speak."""
         self.crowd.ask({"open": runs, "watch": WINDOW})
 
-    def _in_time(self) -> bool:
-        """Whether the runs that are open are carried; one pause of a collector is forgiven."""
-        p99 = [self._p99()]
-        if BOUND < p99[0] < 2 * BOUND:
-            p99.append(self._p99())
-        return min(p99) <= BOUND
+    def _carries(self, runs: int) -> bool:
+        """Whether so many runs are carried.
+
+        Opening them holds up those that are open; as long as they make up for it, they are waited for.
+        """
+        self.crowd.ask({"open": runs, "watch": SETTLE})
+        before, p99 = math.inf, self._p99()
+        while BOUND < p99 < 0.8 * before:
+            before, p99 = p99, self._p99()
+        return p99 <= BOUND
 
     def _p99(self) -> float:
         found = self.crowd.ask({"watch": WINDOW})

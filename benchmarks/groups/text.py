@@ -33,7 +33,8 @@ def rows(material: Material) -> list[Row]:
             ),
             "events": worker("accord", "consumer", "events", **bare),
             "official": worker("official", "official", "decode", **bare),
-        }
+        },
+        rounds=5,
     )
     cost = {name: series(found, MICROSECONDS, "µs") for name, found in answers.items()}
     what = "20,000 text deltas, SSE bytes → applied conversation; an event"

@@ -1,7 +1,7 @@
 """Many clients of one server in one process, which know how late each piece of text reaches them.
 
-Requests: `{"open": n}` brings the open runs to `n`, `{"watch": seconds}` tells what came meanwhile, `{"close": true}`
-leaves all runs.
+Requests: `{"open": n}` brings the open runs to `n`, up or down; `{"watch": seconds}` tells what came meanwhile;
+`{"close": true}` leaves all runs.
 """
 
 from __future__ import annotations
@@ -28,16 +28,18 @@ class Crowd:
         self.port = port
         self.request = request
         self.delays: list[float] = []
-        self.transports: list[asyncio.Transport] = []
+        self.clients: list[_Client] = []
         self.speaking = 0
         self.all_speak = asyncio.Event()
         self.lost = 0
 
     async def open(self, count: int) -> None:
-        """Opens runs until there are so many, a few at a time, and waits until each has said something."""
+        """Opens runs, a few at a time, until there are so many, and waits until each has said something; or leaves."""
+        while len(self.clients) > count:
+            self.clients.pop().leave()
         loop = asyncio.get_running_loop()
-        while len(self.transports) < count:
-            more = min(_AT_ONCE, count - len(self.transports))
+        while len(self.clients) < count:
+            more = min(_AT_ONCE, count - len(self.clients))
             await asyncio.gather(
                 *(loop.create_connection(lambda: _Client(self), "127.0.0.1", self.port) for _ in range(more))
             )
@@ -53,32 +55,31 @@ class Crowd:
         await asyncio.sleep(seconds)
         delays = sorted(self.delays)
         assert delays, "nothing came"
-        found = {"events": len(delays) / seconds, "lost": self.lost, "runs": len(self.transports)}
+        found = {"events": len(delays) / seconds, "lost": self.lost, "runs": len(self.clients)}
         return {**found, "p50": delays[len(delays) // 2], "p99": delays[len(delays) * 99 // 100]}
 
     def speaks(self) -> None:
         """One more has said something."""
         self.speaking += 1
-        if self.speaking == len(self.transports):
+        if self.speaking == len(self.clients):
             self.all_speak.set()
 
     def close(self) -> None:
         """Leaves."""
-        for transport in self.transports:
-            transport.abort()
-        self.transports = []
-        self.speaking = 0
+        while self.clients:
+            self.clients.pop().leave()
 
 
 class _Client(asyncio.Protocol):
     def __init__(self, crowd: Crowd) -> None:
         self._crowd = crowd
         self._speaking = False
+        self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        writable = cast(asyncio.Transport, transport)  # uvloop's is one by its methods only
-        self._crowd.transports.append(writable)
-        writable.write(self._crowd.request)
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one by its methods only
+        self._transport.write(self._crowd.request)
+        self._crowd.clients.append(self)
 
     def data_received(self, data: bytes) -> None:
         now = time.monotonic()
@@ -90,6 +91,12 @@ class _Client(asyncio.Protocol):
 
     def eof_received(self) -> None:
         self._crowd.lost += 1
+
+    def leave(self) -> None:
+        """Closes the connection."""
+        assert self._transport is not None
+        self._transport.abort()
+        self._crowd.speaking -= self._speaking
 
 
 async def main(port: int, body: bytes) -> None:

@@ -195,7 +195,9 @@ async def test_an_event_larger_than_readers_take_does_not_leave() -> None:
         with pytest.raises(LimitExceeded, match="max_event_bytes"):
             run.custom("large", "x" * 1_000)
         run.custom("small", "x" * 100)
-    assert outlet.types == ["RUN_STARTED", "CUSTOM", "RUN_FINISHED"]
+        with run.text() as message, pytest.raises(LimitExceeded, match="max_event_bytes"):
+            message.write("x" * 1_000)
+    assert outlet.types == ["RUN_STARTED", "CUSTOM", "TEXT_MESSAGE_START", "TEXT_MESSAGE_END", "RUN_FINISHED"]
 
 
 @pytest.mark.parametrize("count", [-1, 1.5, True, "12", 2**60])

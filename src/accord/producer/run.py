@@ -295,6 +295,8 @@ class Run:
                 payload = _encode(event)
             except UnicodeEncodeError:
                 payload = encode_event(event)  # says what is wrong with it
+            if len(payload) > self._max_event_bytes:
+                payload = self.encoded(event)  # refuses it
             judge(event)
             self._outlet.put(payload)
 
