@@ -11,14 +11,14 @@ def rows(material: Material) -> list[Row]:
     """Each in an environment that has what the package needs and no more, compiled, in a new interpreter."""
     answers = by_turns(
         {
-            "ours": worker("accord", "importing", "modules", names=["accord.client"]),
-            "theirs": worker("official", "importing", "modules", names=["ag_ui.core", "httpx"]),
-            "httpx": worker("official", "importing", "modules", names=["httpx"]),
+            "ours": worker("accord", "importing", "imports", statement="from accord.client import AGUIClient"),
+            "theirs": worker("official", "importing", "imports", statement="import ag_ui.core, httpx"),
+            "httpx": worker("official", "importing", "imports", statement="import httpx"),
         },
         rounds=11,
     )
     cost = {name: series(found, MILLISECONDS, "ms") for name, found in answers.items()}
-    what = "import of accord.client"
+    what = "import of accord.client, with its client"
     return [
         price(what, cost["ours"], "ag_ui.core + httpx", cost["theirs"], at_most(0.5)),
         price(what, cost["ours"], "httpx alone", cost["httpx"]),

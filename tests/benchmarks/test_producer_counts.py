@@ -100,7 +100,7 @@ class Server:
     async def serve(self, producer: Producer) -> list[bytes]:
         """The bodies that were sent."""
         headers = [(b"content-type", b"application/json"), (b"accept", b"text/event-stream")]
-        await AGUIEndpoint(producer)(
+        await AGUIEndpoint(producer, keep_alive=None)(
             {"type": "http", "method": "POST", "path": "/", "headers": headers}, self.receive, self.send
         )
         assert self.sent[0]["status"] == 200
@@ -122,5 +122,5 @@ async def test_the_first_event_waits_for_no_others() -> None:
             message.write("the rest")
 
     server = Server(compact(run_input()))
-    first, *_ = await asyncio.wait_for(server.serve(producer), 30)
+    first, *_ = await asyncio.wait_for(server.serve(producer), 10)
     assert json.loads(first.removeprefix(b"data: "))["type"] == "RUN_STARTED"
