@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from accord.errors import ProtocolViolation
 from accord.protocol import EVENT_TYPES, conform, definitions, to_wire
-from accord.protocol.conform import escape, name_of
+from accord.protocol.conform import escape_token, name_of
 from support.corpus import corpus_files
 from support.shapes import Raw, fullest, smallest, wire
 
@@ -222,4 +222,4 @@ def test_values_are_called_by_their_json_names(value: Any, name: str) -> None:
 
 
 def test_escape() -> None:
-    assert escape("a/b~c") == "a~1b~0c"
+    assert escape_token("a/b~c") == "a~1b~0c"

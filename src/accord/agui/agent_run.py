@@ -51,7 +51,7 @@ from accord.agui.threads import CarriedOut, InterruptedTurn, Shown, ThreadRecord
 from accord.errors import EncodingError, LimitExceeded, PatchError
 from accord.producer import Run, plain
 from accord.protocol import JSON, JSONObject, ResumeEntry
-from accord.protocol.conform import escape
+from accord.protocol.conform import escape_token
 from accord.sessions import AgentSession
 from accord.state import identical
 
@@ -338,7 +338,9 @@ class AgentRun:
     def _update_state(self, call: FunctionCall, update: StateUpdate) -> str:
         channel = self._run.state
         members = update.state or {}
-        operations = [{"op": "add", "path": f"/{escape(name)}", "value": value} for name, value in members.items()]
+        operations = [
+            {"op": "add", "path": f"/{escape_token(name)}", "value": value} for name, value in members.items()
+        ]
         shown = None if update.tool_result is None else json.dumps(plain(update.tool_result), ensure_ascii=False)
         if operations and not isinstance(channel.committed, dict):
             channel.set({})

@@ -15,7 +15,7 @@ from accord.agents import AgentSetupError, FunctionTool, ToolDefinition
 from accord.errors import AccordError
 from accord.producer import OutletOverflow, Prediction, Run
 from accord.protocol import JSON, JSONObject
-from accord.protocol.conform import escape
+from accord.protocol.conform import escape_token
 from accord.state import PartialJSON, identical
 
 _logger = logging.getLogger("accord")
@@ -168,7 +168,7 @@ class _PredictingCall:
         self.prediction: Prediction = run.state.predict([each.member for each in members])
         select: dict[str, list[str]] = {}
         for each in members:
-            select.setdefault(each.argument, []).append(f"/{escape(each.member)}")
+            select.setdefault(each.argument, []).append(f"/{escape_token(each.member)}")
         self._parser: PartialJSON | None = PartialJSON(select=select)
 
     def feed(self, text: str, now: float) -> None:

@@ -11,6 +11,7 @@ import json
 import logging
 import time
 from collections.abc import Sequence
+from contextlib import aclosing
 from typing import Any
 
 from accord.agents import Agent, AgentResponseUpdate, ChatOptions, Message, ResponseBuilder, Role, TextContent
@@ -20,7 +21,7 @@ from accord.agui.state_schema import StateRejected, StateSchema, StateSchemaLike
 from accord.errors import AccordError, EncodingError, RunFailed
 from accord.producer import Prediction, Run
 from accord.protocol import JSON
-from accord.protocol.conform import escape
+from accord.protocol.conform import escape_token
 from accord.state import PartialJSON
 
 _logger = logging.getLogger("accord")
@@ -73,10 +74,11 @@ class _SharedStateRun(AgentRun):
             writing = _WritingState(self._run, schema)
             response = ResponseBuilder()
             asked = [*conversation, *made, *prompt]
-            async for update in self._updates(asked, ChatOptions(response_format=schema.shown)):
-                response.add(update)
-                self._take(writing.withheld(update))
-                await self._run.drain()
+            async with aclosing(self._updates(asked, ChatOptions(response_format=schema.shown))) as updates:
+                async for update in updates:
+                    response.add(update)
+                    self._take(writing.withheld(update))
+                    await self._run.drain()
             self._emission.end_answer()
             made += response.build().messages
             if self._asked:
@@ -100,7 +102,7 @@ class _WritingState:
         members = schema.members - schema.private - schema.read_only
         self._schema = schema
         self.prediction: Prediction = run.state.predict(members)
-        self._select = {name: f"/{escape(name)}" for name in members}
+        self._select = {name: f"/{escape_token(name)}" for name in members}
         self._message_id: str | None = None
         self._pieces: list[str] = []
         self._parser: PartialJSON | None = None

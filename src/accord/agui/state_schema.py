@@ -20,7 +20,7 @@ from accord.agents import AgentSetupError
 from accord.errors import AccordError
 from accord.producer import plain
 from accord.protocol import JSON, JSONObject
-from accord.protocol.conform import escape
+from accord.protocol.conform import escape_token
 
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError, Validator
@@ -130,7 +130,7 @@ def _json_schema(schema: StateSchemaLike) -> JSONObject:
 
 
 def _pointer(error: ValidationError) -> str:
-    return "".join(f"/{escape(str(step))}" for step in error.instance_path)
+    return "".join(f"/{escape_token(str(step))}" for step in error.instance_path)
 
 
 def _is_json_schema(schema: Mapping[str, Any]) -> bool:

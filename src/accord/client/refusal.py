@@ -12,7 +12,7 @@ from typing import Any
 from accord.client.excerpt import excerpt
 from accord.errors import AccordError, InputRejected, ProtocolViolation, TransportError
 from accord.protocol import decode_json
-from accord.protocol.conform import escape
+from accord.protocol.conform import escape_token
 from accord.wire import media_type
 
 #: Where the input may be at fault: what it holds, when it comes, how large it is.
@@ -74,7 +74,7 @@ def _validation_error(detail: Any) -> tuple[str, str] | None:
         return None
     location = first.get("loc")
     steps = location[1:] if isinstance(location, list) and location[:1] == ["body"] else []
-    return first["msg"], "".join(f"/{escape(str(step))}" for step in steps)
+    return first["msg"], "".join(f"/{escape_token(str(step))}" for step in steps)
 
 
 def _pointer(path: Any) -> str:

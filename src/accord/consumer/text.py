@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from accord.protocol.conform import escape
+from accord.protocol.conform import escape_token
 
 
 def encodable(value: Any, path: str, lost: Callable[[str, str], None]) -> Any:
@@ -30,7 +30,7 @@ def encodable(value: Any, path: str, lost: Callable[[str, str], None]) -> Any:
         changed = False
         for name, member in value.items():
             new_name = _text(name, path, lost) if type(name) is str else name
-            new = encodable(member, f"{path}/{escape(new_name) if type(name) is str else name}", lost)
+            new = encodable(member, f"{path}/{escape_token(new_name) if type(name) is str else name}", lost)
             changed = changed or new is not member or new_name is not name
             members[new_name] = new
         return members if changed else value

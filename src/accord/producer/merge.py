@@ -9,7 +9,7 @@ from typing import Any
 
 from accord.errors import PatchError
 from accord.protocol import JSON, JSONObject
-from accord.protocol.conform import escape
+from accord.protocol.conform import escape_token
 from accord.state import identical
 
 _ABSENT: Any = object()
@@ -42,7 +42,7 @@ def _objects(base: JSONObject, ours: JSONObject, theirs: JSONObject, path: str) 
     merged: JSONObject = {}
     for name in {**theirs, **ours}:
         was, own, their = (each.get(name, _ABSENT) for each in (base, ours, theirs))
-        value = merge(was, own, their, f"{path}/{escape(name)}")
+        value = merge(was, own, their, f"{path}/{escape_token(name)}")
         if value is not _ABSENT:
             merged[name] = value
     return merged

@@ -11,7 +11,7 @@ import msgspec
 
 from accord.errors import EncodingError
 from accord.protocol import JSON
-from accord.protocol.conform import escape
+from accord.protocol.conform import escape_token
 
 
 def plain(value: Any) -> JSON:
@@ -42,7 +42,7 @@ def _plain(value: Any, path: str) -> JSON:
         for key, member in value.items():
             if not isinstance(key, str):
                 raise EncodingError(f"a member's name must be a string, not {key!r}", path=path)
-            copied[str(key)] = _plain(member, f"{path}/{escape(key)}")
+            copied[str(key)] = _plain(member, f"{path}/{escape_token(key)}")
         return copied
     if kind is list or kind is tuple:
         return [_plain(element, f"{path}/{position}") for position, element in enumerate(value)]

@@ -21,7 +21,7 @@ from accord.producer.merge import merge
 from accord.producer.plain import plain
 from accord.producer.typed import TypedState
 from accord.protocol import JSON, JSONObject, StateDeltaEvent, StateSnapshotEvent, read_operation
-from accord.protocol.conform import escape
+from accord.protocol.conform import escape_token
 from accord.state import SharedValue, apply_patch, diff, identical
 
 if TYPE_CHECKING:
@@ -207,7 +207,9 @@ class StateChannel:
                 self._send_whole(public)
             else:
                 shown = [name for name in values if name in public]
-                self._send([{"op": "add", "path": f"/{escape(name)}", "value": public[name]} for name in shown], public)
+                self._send(
+                    [{"op": "add", "path": f"/{escape_token(name)}", "value": public[name]} for name in shown], public
+                )
                 if self._differs and not others:
                     self._send(diff(self._sent.value, public), public)
             self._held, self._differs = new, others
@@ -299,9 +301,9 @@ def _by_member(old: JSON, new: JSON) -> list[Any]:
     """Operations that touch only the members that differ, so that what is predicted of the others stays."""
     if not isinstance(old, dict) or not isinstance(new, dict):
         return [{"op": "replace", "path": "", "value": new}]
-    removed = [{"op": "remove", "path": f"/{escape(name)}"} for name in old if name not in new]
+    removed = [{"op": "remove", "path": f"/{escape_token(name)}"} for name in old if name not in new]
     changed = [name for name, value in new.items() if name not in old or not identical(old[name], value)]
-    return [*removed, *({"op": "add", "path": f"/{escape(name)}", "value": new[name]} for name in changed)]
+    return [*removed, *({"op": "add", "path": f"/{escape_token(name)}", "value": new[name]} for name in changed)]
 
 
 def _path(operation: Any) -> str:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, TypeVar
 import msgspec
 
 from accord.errors import EncodingError, ProtocolViolation
-from accord.protocol.conform import conform, escape, name_of
+from accord.protocol.conform import conform, escape_token, name_of
 from accord.protocol.definitions import Object, Opaque, OpenObject, Sequence, TextOrSequence, Variant, definition
 from accord.protocol.events import EVENT_TYPES, Event
 from accord.protocol.patch import EXTRA, PatchOperation
@@ -198,7 +198,7 @@ def _check_json(value: Any, path: str) -> None:
         for key, member in value.items():
             if type(key) is not str:
                 raise EncodingError(f"a member's name must be a string, not {key!r}", path=path)
-            where = f"{path}/{escape(key)}"
+            where = f"{path}/{escape_token(key)}"
             _check_json(key, where)
             _check_json(member, where)
     elif kind is list:

@@ -57,11 +57,11 @@ def name_of(value: object) -> str:
     return "null" if value is None else f"a Python {type(value).__name__}"
 
 
-def escape(segment: str) -> str:
-    """One segment of a JSON Pointer (RFC 6901 section 3)."""
-    if "~" in segment or "/" in segment:
-        return segment.replace("~", "~0").replace("/", "~1")
-    return segment
+def escape_token(token: str) -> str:
+    """`token` as it stands between the slashes of a JSON Pointer (RFC 6901 section 3)."""
+    if "~" in token:
+        token = token.replace("~", "~0")
+    return token.replace("/", "~1") if "/" in token else token
 
 
 class _Findings:
@@ -109,7 +109,7 @@ def _object(value: Any, table: Definition, path: str, findings: _Findings) -> An
             if table.open:
                 extra[wire_name] = each
             else:
-                findings.stripped.append(f"{path}/{escape(wire_name)}")
+                findings.stripped.append(f"{path}/{escape_token(wire_name)}")
             continue
         within = len(findings.stripped)
         where = f"{path}/{wire_name}"

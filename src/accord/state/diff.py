@@ -13,9 +13,10 @@ import msgspec
 
 from accord.errors import EncodingError
 from accord.protocol import JSON, JSONObject
+from accord.protocol.conform import escape_token
 from accord.state.equality import identical
 from accord.state.patch import MAX_OPERATIONS
-from accord.state.pointer import MAX_POINTER_LENGTH, escape_token, is_refused_below
+from accord.state.pointer import MAX_POINTER_LENGTH, is_refused_below
 from accord.state.sequence import Alignment, content_keys, id_keys
 from accord.state.size import json_size
 

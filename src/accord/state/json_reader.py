@@ -136,11 +136,6 @@ class JSONReader:
         return self._expected is _IN_TEXT
 
     @property
-    def in_string(self) -> bool:
-        """Whether a string is open, be it a value or a member name."""
-        return self._expected is _IN_TEXT or self._expected is _IN_KEY
-
-    @property
     def text(self) -> str:
         """The text of the open string so far."""
         if len(self._text) > 1:

@@ -12,9 +12,10 @@ from typing import NoReturn, TypeAlias
 
 from accord.errors import AccordError
 from accord.protocol import JSON, JSONObject
+from accord.protocol.conform import escape_token
 from accord.state.json_reader import MAX_DEPTH, MAX_KEY_LENGTH, MAX_LENGTH, MAX_NUMBER_LENGTH, Frame, JSONReader
 from accord.state.pacing import OPERATION_COST, Due, Pace
-from accord.state.pointer import escape_token, is_refused_below, parse_pointer
+from accord.state.pointer import is_refused_below, parse_pointer
 
 Pointers: TypeAlias = tuple[str, ...]
 

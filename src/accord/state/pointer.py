@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from accord.errors import AccordError
+from accord.protocol.conform import escape_token
 
 MAX_POINTER_LENGTH = 65_536
 """Default limit in characters: far above any real document, and short enough to repeat in an error."""
@@ -40,13 +41,6 @@ def parse_pointer(pointer: str, *, max_pointer_length: int = MAX_POINTER_LENGTH)
 def format_pointer(tokens: Iterable[str | int]) -> str:
     """The JSON Pointer of `tokens` (member names as they are, indices as integers or text)."""
     return "".join(["/" + escape_token(str(token)) for token in tokens])
-
-
-def escape_token(token: str) -> str:
-    """`token` as it stands between slashes: `~` as `~0`, `/` as `~1` (RFC 6901 section 3)."""
-    if "~" in token:
-        token = token.replace("~", "~0")
-    return token.replace("/", "~1") if "/" in token else token
 
 
 def is_refused_below(pointer: str, name: str) -> bool:

@@ -15,7 +15,7 @@ import msgspec
 from accord.errors import EncodingError, ProtocolViolation
 from accord.protocol import EVENT_TYPES, JSON, Event, conform, to_wire
 from accord.protocol.codec import check_json
-from accord.protocol.conform import escape
+from accord.protocol.conform import escape_token
 from accord.protocol.definitions import Object
 from accord.wire.protobuf_schema import MESSAGES
 from accord.wire.protobuf_shapes import FAULTS, Write, field_writer
@@ -64,7 +64,7 @@ def _check_doubles(value: JSON, path: str) -> None:
     """Open values have no other numbers than doubles."""
     if isinstance(value, dict):
         for name, member in value.items():
-            _check_doubles(member, f"{path}/{escape(name)}")
+            _check_doubles(member, f"{path}/{escape_token(name)}")
     elif isinstance(value, list):
         for position, element in enumerate(value):
             _check_doubles(element, f"{path}/{position}")
