@@ -66,7 +66,7 @@ class FunctionLoop:
     async def run(self, messages: Sequence[Message]) -> AsyncGenerator[AgentResponseUpdate, None]:
         answers = take_answers(messages, self._runs_here)
         conversation = answers.conversation
-        call_ids = _CallIds(conversation)
+        ids = _Ids(conversation)
         options = self.options
         if answers.given:
             async with aclosing(self._carry_out(answers)) as results:
@@ -74,17 +74,19 @@ class FunctionLoop:
                     place = place_of_result(conversation, result.call_id)
                     yield _told(result, conversation, place)
             if answers.unanswered:
-                yield self._request(answers.unanswered)
+                yield self._approval_request(answers.unanswered)
                 return
         for rounds in range(self.max_rounds + 1):
             tools_disabled = rounds == self.max_rounds
             if tools_disabled:
                 options = replace(options, tool_choice="none")
             answer = ResponseBuilder()
-            async with aclosing(self._ask(conversation, options, call_ids)) as updates:
+            ids.begin_answer()
+            async with self.middleware.stream(self.client, self._request_for(conversation, options)) as updates:
                 async for update in updates:
-                    answer.add(update)
-                    yield update
+                    labelled = self._labelled(update, ids)
+                    answer.add(labelled)
+                    yield labelled
             response = answer.build()
             conversation.extend(response.messages)
             elsewhere = _asked_elsewhere(response)
@@ -98,7 +100,7 @@ class FunctionLoop:
                 async for result in results:
                     yield _told(result, conversation, len(conversation))
             if any(self._runs_here(call.name) for call in held.values()):
-                yield self._request(list(held.values()))
+                yield self._approval_request(list(held.values()))
             if not calls or held or elsewhere:
                 return
             if options.tool_choice not in (None, "auto", "none"):
@@ -113,33 +115,28 @@ class FunctionLoop:
             async for result in results:
                 yield result
 
-    def _request(self, calls: Sequence[FunctionCallContent]) -> AgentResponseUpdate:
+    def _approval_request(self, calls: Sequence[FunctionCallContent]) -> AgentResponseUpdate:
         """Asks for approval of those of the calls that would run here."""
         asked = [call for call in calls if self._runs_here(call.name)]
         requests = [FunctionApprovalRequestContent(call.call_id, call) for call in asked]
         return AgentResponseUpdate(requests, Role.ASSISTANT, _new_message_id())
 
-    async def _ask(
-        self, conversation: Sequence[Message], options: ChatOptions, call_ids: _CallIds
-    ) -> AsyncGenerator[AgentResponseUpdate, None]:
+    def _request_for(self, conversation: Sequence[Message], options: ChatOptions) -> ChatRequest:
         messages = [Message(Role.SYSTEM, self.instructions)] if self.instructions else []
         messages.extend(conversation)
-        request = ChatRequest(messages, options, self.session)
-        message_ids: dict[Role, str] = {}
-        call_ids.begin_answer()
-        async with aclosing(self.middleware.stream(self.client, request)) as updates:
-            async for update in updates:
-                message_id = update.message_id
-                if message_id is None and (message_id := message_ids.get(update.role)) is None:
-                    message_id = message_ids[update.role] = _new_message_id()
-                yield AgentResponseUpdate(
-                    tuple(call_ids.made_unique(content) for content in update.contents),
-                    update.role,
-                    message_id,
-                    update.author_name or (self.author_name if update.role is Role.ASSISTANT else None),
-                    update.finish_reason,
-                    update.response_id,
-                )
+        return ChatRequest(messages, options, self.session)
+
+    def _labelled(self, update: AgentResponseUpdate, ids: _Ids) -> AgentResponseUpdate:
+        """The update with what the model need not say: the ids of its message and calls, who the author is."""
+        role = update.role
+        return AgentResponseUpdate(
+            ids.made_unique(update.contents),
+            role,
+            ids.of_message(role) if update.message_id is None else update.message_id,
+            update.author_name or (self.author_name if role is Role.ASSISTANT else None),
+            update.finish_reason,
+            update.response_id,
+        )
 
     def _runs_here(self, name: str) -> bool:
         return isinstance(self.tools.get(name), FunctionTool)
@@ -232,17 +229,33 @@ def _asked_elsewhere(response: AgentResponse) -> set[str]:
     return {content.call.call_id for content in contents if isinstance(content, FunctionApprovalRequestContent)}
 
 
-class _CallIds:
-    """Call ids that are unique in a conversation. Some model servers start to count anew with each answer."""
+class _Ids:
+    """Ids that are unique in a conversation. Some model servers give none to their messages, or start to count their
+    calls anew with each answer."""
 
     def __init__(self, conversation: Sequence[Message]) -> None:
         self._taken = {call.call_id for message in conversation for call in message.function_calls}
         self._renamed: dict[str, str] = {}
+        self._messages: dict[Role, str] = {}
 
     def begin_answer(self) -> None:
         self._renamed = {}
+        self._messages = {}
 
-    def made_unique(self, content: Content) -> Content:
+    def of_message(self, role: Role) -> str:
+        """The id of the message of this role in the answer, where the model has none."""
+        message_id = self._messages.get(role)
+        if message_id is None:
+            message_id = self._messages[role] = _new_message_id()
+        return message_id
+
+    def made_unique(self, contents: tuple[Content, ...]) -> tuple[Content, ...]:
+        for content in contents:
+            if isinstance(content, FunctionCallContent | FunctionResultContent):
+                return tuple(map(self._made_unique, contents))
+        return contents
+
+    def _made_unique(self, content: Content) -> Content:
         if not isinstance(content, FunctionCallContent | FunctionResultContent):
             return content
         call_id = self._renamed.get(content.call_id)

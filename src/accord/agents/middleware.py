@@ -1,14 +1,15 @@
 """What stands between an agent and its model, and between an agent and its tools.
 
 Chat middleware is an async generator around each model call: it may change what the model is sent, for that call
-only, and what the model answers. Function middleware is a coroutine around each tool call: it may change the
-arguments, replace the result, refuse. The first in the list is the outermost.
+only, and what the model answers. Where it only changes what is sent, it may be a plain function that returns the
+answer of the next. Function middleware is a coroutine around each tool call: it may change the arguments, replace the
+result, refuse. The first in the list is the outermost.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,7 +48,10 @@ FunctionHandler = Callable[[FunctionCall, FunctionNext], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class ChatMiddleware:
-    """An async generator `handler(request, call_next)` that yields the updates of the model call."""
+    """An async generator `handler(request, call_next)` that yields the updates of the model call.
+
+    A plain function that returns `call_next(request)` costs the updates nothing.
+    """
 
     handler: ChatHandler
 
@@ -106,8 +110,12 @@ class MiddlewareChain:
                     "decorate it with @chat_middleware or @function_middleware"
                 )
 
-    async def stream(self, client: ChatClient, request: ChatRequest) -> AsyncGenerator[AgentResponseUpdate, None]:
-        """Call the model through the chat middleware. Closing this closes every generator of the chain."""
+    @asynccontextmanager
+    async def stream(
+        self, client: ChatClient, request: ChatRequest
+    ) -> AsyncGenerator[AsyncIterator[AgentResponseUpdate], None]:
+        """Call the model through the chat middleware: its answer, which is closed, with every generator of the chain,
+        when it is left."""
         opened: list[AsyncIterator[AgentResponseUpdate]] = []
 
         def from_level(level: int) -> ChatNext:
@@ -122,8 +130,7 @@ class MiddlewareChain:
             return call_next
 
         try:
-            async for update in from_level(0)(request):
-                yield update
+            yield from_level(0)(request)
         finally:
             # `async for` closes nothing when it is left early: the model would go on until it is collected.
             async with AsyncExitStack() as closing:

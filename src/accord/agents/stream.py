@@ -25,7 +25,7 @@ class AgentRunStream:
         self._updates = updates
         self._builder = ResponseBuilder(response_format)
         self._reader: asyncio.Task[object] | None = None
-        self._reader_left = asyncio.Event()
+        self._reader_left: asyncio.Event | None = None  # while somebody who closes waits for it
         self._closing = False
         self._complete = False
         self._failure: BaseException | None = None
@@ -37,7 +37,6 @@ class AgentRunStream:
         reader = asyncio.current_task()
         cancelled_before = reader.cancelling() if reader else 0
         self._reader = reader
-        self._reader_left.clear()
         try:
             update = await anext(self._updates)
         except StopAsyncIteration:
@@ -54,9 +53,15 @@ class AgentRunStream:
             raise
         finally:
             self._reader = None
-            self._reader_left.set()
+            if self._reader_left is not None:
+                self._reader_left.set()
+                self._reader_left = None
         self._builder.add(update)
         return update
+
+    def so_far(self) -> AgentResponse:
+        """What has been read of the run, as one response."""
+        return self._builder.build()
 
     async def response(self) -> AgentResponse:
         """Read what is left of the run; all of it as one response.
@@ -67,7 +72,7 @@ class AgentRunStream:
             pass
         if not self._complete:
             raise RunIncomplete("the run did not come to its end") from self._failure
-        return self._builder.build()
+        return self.so_far()
 
     async def aclose(self) -> None:
         """End the run: its tools are cancelled and its model's stream is closed when this returns.
@@ -77,6 +82,8 @@ class AgentRunStream:
         self._closing = True
         if self._reader is not None and self._reader is not asyncio.current_task():
             self._reader.cancel()
+            if self._reader_left is None:
+                self._reader_left = asyncio.Event()
             await self._reader_left.wait()
         await self._updates.aclose()
 

@@ -14,7 +14,7 @@ import json
 import logging
 import time
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import aclosing, suppress
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from msgspec import UNSET
 
 from accord.agents import (
     AgentResponseUpdate,
+    AgentRunStream,
     ChatOptions,
     Content,
     DataContent,
@@ -33,7 +34,6 @@ from accord.agents import (
     FunctionNext,
     FunctionResultContent,
     Message,
-    ResponseBuilder,
     Role,
     ToolDefinition,
     function_middleware,
@@ -234,10 +234,8 @@ class AgentRun:
 
     async def _converse(self, conversation: list[Message], *, go_on: bool = True) -> None:
         """Lets the agent answer; without `go_on`, only carries out the answers that the conversation ends with."""
-        response = ResponseBuilder()
-        async with aclosing(self._updates(conversation)) as updates:
+        async with self._answer(conversation) as updates:
             async for update in updates:
-                response.add(update)
                 self._take(update)
                 await self._run.drain()
                 if self._answers and len(self._carried_out) == len(self._answers):
@@ -246,17 +244,18 @@ class AgentRun:
                     if not go_on:
                         break
         self._emission.end_answer()
-        await self._keep([*conversation, *response.build().messages])
+        await self._keep([*conversation, *updates.so_far().messages])
 
-    async def _updates(
+    @asynccontextmanager
+    async def _answer(
         self, conversation: list[Message], options: ChatOptions | None = None
-    ) -> AsyncGenerator[AgentResponseUpdate, None]:
+    ) -> AsyncGenerator[AgentRunStream, None]:
         """What the agent answers. It sees the shared state and the session as they are at each call of the model."""
         served, run = self._served, self._run
         schema = None if served.state_schema is None else served.state_schema.shown
         token = _current_run.set(run)
         try:
-            updates = served.agent.run(
+            async with served.agent.run(
                 conversation,
                 stream=True,
                 session=self._session,
@@ -267,13 +266,10 @@ class AgentRun:
                     state_middleware(self._shown_state, run.input.context or (), schema, served.showing),
                     function_middleware(self._run_tool),
                 ],
-            )
-            async with updates:
-                async for update in updates:
-                    yield update
+            ) as updates:
+                yield updates
         finally:
-            with suppress(ValueError):  # closed from another task, whose context is not the one it was set in
-                _current_run.reset(token)
+            _current_run.reset(token)
 
     def _take(self, update: AgentResponseUpdate) -> None:
         for content in update.contents:

@@ -39,7 +39,7 @@ def state_middleware(
     """Shows the state and the context to the model, anew for each call, behind the agent's own instructions."""
 
     @chat_middleware
-    async def show_state(request: ChatRequest, call_next: ChatNext) -> AsyncIterator[AgentResponseUpdate]:
+    def show_state(request: ChatRequest, call_next: ChatNext) -> AsyncIterator[AgentResponseUpdate]:
         shown = []
         current = state()
         if schema is not None or current not in ({}, None):
@@ -50,8 +50,7 @@ def state_middleware(
         while place < len(request.messages) and request.messages[place].role in (Role.SYSTEM, Role.DEVELOPER):
             place += 1
         request.messages[place:place] = shown
-        async for update in call_next(request):
-            yield update
+        return call_next(request)
 
     return show_state
 

@@ -11,10 +11,9 @@ import json
 import logging
 import time
 from collections.abc import Sequence
-from contextlib import aclosing
 from typing import Any
 
-from accord.agents import Agent, AgentResponseUpdate, ChatOptions, Message, ResponseBuilder, Role, TextContent
+from accord.agents import Agent, AgentResponseUpdate, ChatOptions, Message, Role, TextContent
 from accord.agui.agent import AGUIAgent
 from accord.agui.agent_run import AgentRun
 from accord.agui.state_schema import StateRejected, StateSchema, StateSchemaLike
@@ -72,15 +71,13 @@ class _SharedStateRun(AgentRun):
         made: list[Message] = []
         for _ in range(ATTEMPTS):
             writing = _WritingState(self._run, schema)
-            response = ResponseBuilder()
             asked = [*conversation, *made, *prompt]
-            async with aclosing(self._updates(asked, ChatOptions(response_format=schema.shown))) as updates:
+            async with self._answer(asked, ChatOptions(response_format=schema.shown)) as updates:
                 async for update in updates:
-                    response.add(update)
                     self._take(writing.withheld(update))
                     await self._run.drain()
             self._emission.end_answer()
-            made += response.build().messages
+            made += updates.so_far().messages
             if self._asked:
                 writing.prediction.take_back()
                 return made
