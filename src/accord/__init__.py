@@ -7,6 +7,7 @@ only a part, such as `accord.client`, loads only that. The parts: `accord.protoc
 """
 
 import logging
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -95,14 +96,24 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'accord' has no attribute {name!r}")
-    part = "accord.sessions" if name == "AgentSession" else "accord.agents"
-    value = getattr(import_module(part), name)
-    globals()[name] = value
-    return value
+def _on_demand(
+    package: dict[str, Any], homes: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a package, whose globals are given, some of whose names wait to be used (PEP 562).
+
+    `homes` has the module that each of those names comes from.
+    """
+
+    def load(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package['__name__']!r} has no attribute {name!r}")
+        value = package[name] = getattr(import_module(homes[name]), name)
+        return value
+
+    return load, lambda: sorted({*package, *homes})
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+if not TYPE_CHECKING:  # for a type checker, `__getattr__` would stand for every name there is not
+    __getattr__, __dir__ = _on_demand(
+        globals(), dict.fromkeys(__all__, "accord.agents") | {"AgentSession": "accord.sessions"}
+    )

@@ -445,6 +445,44 @@ async def test_a_patch_beyond_a_limit_does_not_apply() -> None:
             assert (client.state != {}) is applies
 
 
+@pytest.mark.parametrize(("options", "levels"), [({}, 255), ({"max_depth": 6}, 5), ({"max_depth": 300}, 299)])
+async def test_patches_nest_no_deeper_than_an_event_can_carry(options: dict[str, Any], levels: int) -> None:
+    for depth, applies in ((levels, True), (levels + 1, False)):
+        deltas = [{"op": "add", "path": "/a" * level, "value": {}} for level in range(1, depth)]
+        events = [{"type": "STATE_DELTA", "delta": [delta]} for delta in deltas]
+        warnings: list[Deviation] = []
+        stream = [started(), *events, finished()]
+        await AGUIClient(transport=ReplayTransport(stream), on_deviation=warnings.append, **options).run()
+        assert ["max_depth" in each.detail for each in warnings] == ([] if applies else [True])
+
+
+class Chatty(Tagging):
+    def on_input(self, raw: Raw) -> Raw:
+        return {**raw, **dict.fromkeys("abcde", 1)}
+
+
+@pytest.mark.parametrize(
+    ("event", "options"),
+    [
+        ({"type": "CUSTOM", "name": "x", "value": 1, **dict.fromkeys("abcde", 1)}, {}),
+        ({"type": "MESSAGES_SNAPSHOT", "messages": [{"id": "u", "role": "user", "content": ""}] * 6}, {}),
+        (finished(outcome={"type": "success", "pendingToolCallIds": list("abcde")}), {}),
+        (finished(), {"middleware": [Chatty("x")]}),
+        (finished(), {"state": ["\ud800"] * 5}),
+    ],
+    ids=["event", "conversation", "calls", "middleware", "input"],
+)
+async def test_the_warnings_of_an_event_or_input_are_bounded(event: Raw, options: dict[str, Any]) -> None:
+    stream = [started(), event] if event["type"] == "RUN_FINISHED" else [started(), event, finished()]
+    for limit, told in ((2, 3), (5, 5)):
+        warnings: list[Deviation] = []
+        transport = Script(stream, DONE)
+        client = AGUIClient(transport=transport, on_deviation=warnings.append, max_deviations=limit, **options)
+        await client.run("hi")
+        assert len(warnings) == told
+        assert ("3 more warnings (max_deviations=2)" in warnings[-1].detail) is (told == 3)
+
+
 async def test_encrypted_values_go_back() -> None:
     sealed = {"type": "REASONING_ENCRYPTED_VALUE", "subtype": "message", "entityId": "m1", "encryptedValue": "xyz"}
     transport = Script([started(), *text("a"), sealed, finished()], DONE)

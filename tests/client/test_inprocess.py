@@ -108,6 +108,18 @@ async def test_deviations_of_the_producers_side() -> None:
     assert warnings == []
 
 
+async def test_the_warnings_of_an_input_are_bounded() -> None:
+    async def producer(run: Run) -> None: ...
+
+    tool: Any = {"name": "t", "description": "", **dict.fromkeys("abcde", 1)}
+    run_input = RunAgentInput(thread_id="t", run_id="r", messages=[], tools=[tool])
+    for limit, told in ((2, 3), (5, 5)):
+        warnings: list[Deviation] = []
+        transport = InProcessTransport(producer, on_deviation=warnings.append, max_deviations=limit)
+        await (await transport.open(run_input)).aclose()
+        assert len(warnings) == told
+
+
 # Backpressure
 
 
@@ -250,7 +262,7 @@ async def test_whoever_else_waits_for_the_reader_is_let_go_too() -> None:
         with run.text() as message:
             await read.wait()
             message.write("x" * 2000)
-            waiting.append(asyncio.create_task(run.drain()))
+            waiting.append(asyncio.ensure_future(run.drain()))
             await asyncio.Event().wait()
 
     read = asyncio.Event()

@@ -432,8 +432,8 @@ def test_what_is_open_can_be_asked_and_closed() -> None:
         announced("a"),
     ]
     verify(events, verifier)
-    assert verifier.is_open(TextMessageStartEvent, "m")
-    assert not verifier.is_open(ToolCallStartEvent, "m")
+    assert verifier.open_ids(TextMessageStartEvent) == {"m"}
+    assert verifier.open_ids(ToolCallStartEvent) == {"c"}
     assert verifier.step_is_open("s", "s1")
     assert not verifier.step_is_open("s")
     assert verifier.subagent_is_active("a")
@@ -465,3 +465,13 @@ def test_asides_need_nothing_but_a_run() -> None:
     for event in (raw("RAW", event=None), raw("CUSTOM", name="n", value=None), *reasoning("q")):
         assert in_run(event) in ("", "not-open")
     assert in_run(raw("STATE_DELTA", delta=[])) == ""
+
+
+def test_nothing_is_open_after_an_error() -> None:
+    verifier = Verifier()
+    verify([STARTED, start("text", "m")], verifier)
+    open_texts = verifier.open_ids(TextMessageStartEvent)
+    assert open_texts == {"m"}
+    verify([raw("RUN_ERROR", message="over")], verifier)
+    assert not open_texts
+    assert verifier.closing_events() == []

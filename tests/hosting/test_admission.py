@@ -207,6 +207,29 @@ async def test_unknown_material_is_stripped_with_a_warning(server: Server) -> No
     assert received.messages[0].id == "m"
 
 
+async def test_the_warnings_of_an_input_are_bounded(board: Board) -> None:
+    server = Server(max_deviations=2)
+    async with board.serve(server.app) as server.url:
+        assert (await server.post(body(**dict.fromkeys("abcde", 1)))).status_code == 200
+    assert [each.path for each in server.deviations] == ["/a", "/b", ""]
+    assert "3 more" in server.deviations[2].detail
+
+
+async def test_a_refused_body_is_read_once(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    loads = json.loads
+
+    def counted(text: str, **how: Any) -> Any:
+        read.append(text)
+        return loads(text, **how)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("json.loads", counted)
+        for content in (b"{", b"[]", b"{}"):
+            await server.post(content)
+    assert read == ["{", "[]", "{}"]
+
+
 async def test_a_client_that_leaves_before_its_body_is_whole(server: Server) -> None:
     async with connect(server.url) as socket:
         socket.head("Content-Type: application/json", "Content-Length: 500")

@@ -1,23 +1,28 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from accord.hosting.encoding import PROTOBUF, SSE, Encoding, Framing
 from accord.hosting.outlet import BufferedOutlet
-from accord.producer import Outlet, OutletOverflow
+from accord.producer import CAUGHT_UP, Outlet, OutletOverflow
 from hosting.exchange import soon
 
 
-def line(payload: bytes) -> bytes:
-    return payload + b"\n"
+def lines(payloads: Sequence[bytes]) -> bytes:
+    return b"".join(payload + b"\n" for payload in payloads)
+
+
+LINES = Framing(lines, 1)
 
 
 def outlet(max_buffered_bytes: int = 100, high_water: int = 10) -> BufferedOutlet:
-    return BufferedOutlet(line, max_buffered_bytes=max_buffered_bytes, high_water=high_water)
+    return BufferedOutlet(LINES, max_buffered_bytes=max_buffered_bytes, high_water=high_water)
 
 
 async def turns(count: int = 5) -> None:
@@ -49,9 +54,34 @@ def test_what_is_put_is_taken_in_order_in_pieces_of_any_size(payloads: list[byte
         while out.waiting:
             taken.append(out.take(at_most))
             assert 0 < len(taken[-1]) <= at_most
-        assert b"".join(taken) == b"".join(map(line, payloads))
+        assert b"".join(taken) == lines(payloads)
 
     asyncio.run(check())
+
+
+@given(st.lists(st.binary(max_size=8).filter(lambda payload: not set(payload) & {10, 13}), max_size=5))
+@pytest.mark.parametrize("encoding", [SSE, PROTOBUF], ids=["sse", "protobuf"])
+def test_what_waits_is_counted_as_it_leaves(encoding: Encoding, payloads: list[bytes]) -> None:
+    framing = encoding.framing
+
+    async def check() -> None:
+        out = BufferedOutlet(framing, max_buffered_bytes=1000, high_water=10)
+        for payload in payloads:
+            out.put(payload)
+        waiting = out.waiting
+        assert len(out.take(1000)) == waiting
+        assert out.waiting == 0
+
+    asyncio.run(check())
+    assert framing.frame(payloads) == b"".join(framing.frame([payload]) for payload in payloads)
+
+
+async def test_draining_costs_nothing_where_there_is_nothing_to_wait_for() -> None:
+    out = outlet(high_water=10)
+    assert out.drain() is CAUGHT_UP
+    out.put(b"123456789")
+    assert out.drain() is CAUGHT_UP
+    assert await out.drain() is None  # type: ignore[func-returns-value]
 
 
 async def test_draining_waits_above_the_mark_only() -> None:

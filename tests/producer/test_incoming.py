@@ -7,7 +7,7 @@ import pytest
 
 from accord.consumer import Deviation
 from accord.errors import InputRejected
-from accord.producer import receive_input
+from accord.producer import NotJSON, receive_input
 from accord.protocol import encode_input
 
 
@@ -42,6 +42,26 @@ def test_what_is_malformed_is_refused_with_its_place(data: bytes, path: str) -> 
     with pytest.raises(InputRejected) as refused:
         receive_input(data)
     assert refused.value.path == path
+
+
+@pytest.mark.parametrize(
+    ("data", "is_json"),
+    [
+        (b"", False),
+        (b"{", False),
+        (b"NaN", False),
+        (b'{"a":"\xff"}', False),
+        (b"[]", True),
+        (b"null", True),
+        (b"{}", True),
+        (b'{"a":1e999}', True),
+        (b"[" * 300 + b"]" * 300, True),
+    ],
+)
+def test_what_is_not_json_is_told_from_what_is_malformed(data: bytes, is_json: bool) -> None:
+    with pytest.raises(InputRejected) as refused:
+        receive_input(data)
+    assert isinstance(refused.value, NotJSON) is not is_json
 
 
 def test_a_lone_surrogate_is_replaced_wherever_it_is() -> None:

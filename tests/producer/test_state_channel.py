@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from accord.errors import AccordError, EncodingError, PatchError
 from accord.producer import Run, drive
 from accord.protocol import JSON, StateDeltaEvent, to_wire
+from accord.state import PointerError
 from producer.recording import Recording, a_run, an_input, consumed
 
 
@@ -397,10 +398,36 @@ def test_the_state_as_a_model(model: Any) -> None:
     assert held["recipe"] == {"title": "Gricia", "ingredients": [{"name": "Eggs", "amount": None}]}
 
 
-def test_a_place_the_state_does_not_have() -> None:
-    run, _ = a_run()
-    with run, pytest.raises(LookupError, match="/recipe"):
-        run.state.typed(RecipeModel, "/recipe").get()
+@pytest.mark.parametrize("path", ["/recipe", "/items/1", "/items/-", "/items/x", "/items/0/name/first", "/none/x"])
+def test_a_place_the_state_does_not_have(path: str) -> None:
+    run, _ = a_run(an_input(state={"items": [{"name": "a"}], "none": None}))
+    place = run.state.typed(Item, path)
+    with pytest.raises(LookupError, match=f"nothing at '{path}'"):
+        place.get()
+    with pytest.raises(LookupError, match=f"nothing at '{path}'"), place.edit():
+        raise AssertionError("there is nothing to edit")
+
+
+def test_what_is_no_pointer_is_no_place() -> None:
+    run, _ = a_run(an_input(state={"items": []}))
+    place = run.state.typed(Item, "items")
+    with pytest.raises(PointerError, match="does not begin with '/'"):
+        place.get()
+    with pytest.raises(PointerError, match="does not begin with '/'"):
+        place.set(Item(name="a"))
+
+
+@pytest.mark.parametrize("path", ["/items/1", "/items/-"])
+def test_a_typed_value_may_be_a_new_element(path: str) -> None:
+    outlet = run_with({"items": [{"name": "a"}]}, lambda run: run.state.typed(Item, path).set(Item(name="b")))
+    (event,) = states(outlet)
+    assert event["delta"] == [{"op": "add", "path": path, "value": {"name": "b", "done": False}}]
+
+
+def test_a_typed_value_leaves_no_gap() -> None:
+    run, _ = a_run(an_input(state={"items": []}))
+    with pytest.raises(PatchError, match="/items/1"):
+        run.state.typed(Item, "/items/1").set(Item(name="b"))
 
 
 class Item(BaseModel):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 import tracemalloc
 from collections.abc import Callable, Iterable
@@ -11,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from accord.errors import EncodingError, ProtocolViolation, TruncatedRun
-from accord.wire import SSEReader, comment, encode_frame, sse
+from accord.wire import SSEReader, comment, encode_frame, encode_frames, sse
 
 BOM = b"\xef\xbb\xbf"
 TOO_LONG = "wire frame-limit"
@@ -294,6 +295,11 @@ def test_a_frame_reads_back() -> None:
     assert read([stream]) == (payloads, "clean")
 
 
+@given(st.lists(st.text().map(lambda text: json.dumps(text).encode())))
+def test_frames_together_are_the_frames_one_by_one(payloads: list[bytes]) -> None:
+    assert encode_frames(payloads) == b"".join(map(encode_frame, payloads))
+
+
 def test_frames_are_one_data_line_with_lf() -> None:
     assert encode_frame(b"{}") == b"data: {}\n\n"
     assert comment("keep-alive") == b": keep-alive\n\n"
@@ -304,5 +310,7 @@ def test_frames_are_one_data_line_with_lf() -> None:
 def test_a_line_break_cannot_be_written(line_break: str) -> None:
     with pytest.raises(EncodingError, match="line break"):
         encode_frame(b"{}" + line_break.encode() + b"{}")
+    with pytest.raises(EncodingError, match="line break"):
+        encode_frames([b"{}", b"{}" + line_break.encode() + b"{}", b"{}"])
     with pytest.raises(EncodingError, match="line break"):
         comment(f"x{line_break}data: {{}}")

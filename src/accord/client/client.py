@@ -12,20 +12,18 @@ from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Any, Self, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast, get_args
 
-import httpx
 from msgspec import UNSET, UnsetType
 
 from accord.client.exchange import Exchange, open_calls
 from accord.client.frontend_tools import Consent, FrontendTools, ToolLike, failed_answer
-from accord.client.http import Auth, HTTPTransport
 from accord.client.interrupts import resume_entries
 from accord.client.run import ClientRun, Progress, RunOutcome
 from accord.client.stream import Wire
 from accord.client.transport import Transport
 from accord.consumer import Conversation, Deviation, EventMiddleware, OnDeviation, RunRecord
-from accord.consumer.deviation import report
+from accord.consumer.deviation import MAX_DEVIATIONS, Reporter
 from accord.errors import InputRejected, LimitExceeded, RunFailed
 from accord.protocol import (
     JSON,
@@ -45,6 +43,11 @@ from accord.protocol import (
 from accord.state.patch import MAX_COPIED_BYTES, MAX_OPERATIONS
 from accord.state.pointer import MAX_POINTER_LENGTH
 from accord.wire import MAX_FRAME_BYTES
+
+if TYPE_CHECKING:
+    import httpx
+
+    from accord.client.http import Auth, HTTPTransport
 
 #: What a run is asked with: text is a user's message.
 Said: TypeAlias = str | Message | Sequence[str | Message]
@@ -76,9 +79,11 @@ class AGUIClient:
     - `max_tool_rounds`: inputs that one run sends by itself to answer tool calls; `LimitExceeded` beyond.
     - `connect_timeout`, `read_timeout`, `max_error_bytes`: as in `HTTPTransport`.
     - `end_timeout`: for a stream to go on or end once its run has ended, and for the body of what is no stream.
-    - `max_frame_bytes`: of one event. `max_depth`: levels that an event may nest. `max_events`: of one stream.
+    - `max_frame_bytes`: of one event. `max_events`: of one stream.
+    - `max_depth`: levels that an event may nest; what patches make has one less, since it lies inside of one.
     - `max_messages`: held in the conversation. `max_runs`: records of runs that are kept.
     - `max_operations`, `max_pointer_length`, `max_copied_bytes`: of one patch, as in `Conversation`.
+    - `max_deviations`: warnings of one event or input that are told; of the others it is told how many they are.
     """
 
     def __init__(
@@ -112,6 +117,7 @@ class AGUIClient:
         max_operations: int = MAX_OPERATIONS,
         max_pointer_length: int = MAX_POINTER_LENGTH,
         max_copied_bytes: int = MAX_COPIED_BYTES,
+        max_deviations: int = MAX_DEVIATIONS,
     ) -> None:
         if (url is None) == (transport is None):
             raise ValueError("AGUIClient takes exactly one of url and transport=")
@@ -119,6 +125,8 @@ class AGUIClient:
             raise ValueError("headers=, auth=, http_client= and wire= belong to a url; give them to the transport")
         self._own_transport: HTTPTransport | None = None
         if url is not None:
+            from accord.client.http import HTTPTransport  # with httpx, which no other transport needs
+
             transport = self._own_transport = HTTPTransport(
                 url,
                 headers=headers,
@@ -137,6 +145,7 @@ class AGUIClient:
         self._tools = FrontendTools(tools, consent)
         self._max_tool_rounds = max_tool_rounds
         self._on_deviation = on_deviation
+        self._max_deviations = max_deviations
         self._conversation = Conversation(
             on_deviation=on_deviation,
             max_messages=max_messages,
@@ -144,6 +153,8 @@ class AGUIClient:
             max_operations=max_operations,
             max_pointer_length=max_pointer_length,
             max_copied_bytes=max_copied_bytes,
+            max_depth=max_depth - 1,
+            max_deviations=max_deviations,
         )
         self._conversation.set_messages(_messages(messages))
         if state is not UNSET:
@@ -158,6 +169,7 @@ class AGUIClient:
             max_frame_bytes=max_frame_bytes,
             max_depth=max_depth,
             max_events=max_events,
+            max_deviations=max_deviations,
         )
         self._pending_calls: tuple[str, ...] = ()
         self._active: Progress | None = None
@@ -377,9 +389,10 @@ class AGUIClient:
         calls, unknown = open_calls(self._conversation.messages, record.pending_tool_call_ids)
         if not _names_pending_calls(ended):
             calls = [call for call in calls if tools.offers(call.function.name)]
-        for identifier in unknown:
-            detail = f"no message holds a tool call {identifier!r}; it is not answered"
-            report(Deviation("application", "RUN_FINISHED", "/outcome/pendingToolCallIds", detail), self._on_deviation)
+        with Reporter(self._on_deviation, self._max_deviations) as warn:
+            for identifier in unknown:
+                detail = f"no message holds a tool call {identifier!r}; it is not answered"
+                warn(Deviation("application", "RUN_FINISHED", "/outcome/pendingToolCallIds", detail))
         self._pending_calls = tuple(call.id for call in calls)
         progress.pending_tool_call_ids = tuple(call.id for call in calls if tools.leaves(call.function.name))
         return [call for call in calls if not tools.leaves(call.function.name)]

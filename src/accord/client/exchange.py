@@ -42,6 +42,7 @@ class Exchange:
         max_frame_bytes: int,
         max_depth: int,
         max_events: int,
+        max_deviations: int,
     ) -> None:
         self._transport = transport
         self._conversation = conversation
@@ -52,6 +53,7 @@ class Exchange:
         self._max_frame_bytes = max_frame_bytes
         self._max_depth = max_depth
         self._max_events = max_events
+        self._max_deviations = max_deviations
         self._pipeline()  # an argument that cannot be used is an error now, not in a run
 
     async def prepare(self, run_input: RunAgentInput, pending_calls: Sequence[str]) -> RunAgentInput:
@@ -62,8 +64,13 @@ class Exchange:
         """
         if any(isinstance(each, InputMiddleware) for each in self._middleware):
             made = await MiddlewareChain(self._middleware).pass_input(_raw(run_input))
-            run_input = admit_input(made, self._on_deviation)
-        outgoing = prepare_input(run_input, peer_version=self._peer_version, on_deviation=self._on_deviation)
+            run_input = admit_input(made, self._on_deviation, max_deviations=self._max_deviations)
+        outgoing = prepare_input(
+            run_input,
+            peer_version=self._peer_version,
+            on_deviation=self._on_deviation,
+            max_deviations=self._max_deviations,
+        )
         resume = () if outgoing.resume is UNSET else outgoing.resume
         check_resume(self._conversation.pending_interrupts, resume, lambda: datetime.now(UTC))
         calls, _ = open_calls(outgoing.messages, pending_calls)
@@ -102,6 +109,7 @@ class Exchange:
             on_deviation=self._on_deviation,
             max_depth=self._max_depth,
             max_events=self._max_events,
+            max_deviations=self._max_deviations,
         )
 
 

@@ -15,12 +15,7 @@ import logging
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
-
-from pydantic import TypeAdapter, ValidationError
-from pydantic.errors import PydanticUserError
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
-from pydantic_core import to_jsonable_python
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from accord.errors import InputRejected, ProtocolViolation
 from accord.protocol import (
@@ -38,8 +33,10 @@ from accord.protocol import (
     decode_json,
 )
 
+if TYPE_CHECKING:
+    from accord.client.signature import Signature
+
 _logger = logging.getLogger("accord")
-_MAX_FAULTS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,28 +140,19 @@ class _Refused(Exception):
 class _Handler:
     """What runs the calls of one tool."""
 
-    def __init__(self, function: Callable[..., Any], arguments: TypeAdapter[Any] | None) -> None:
+    def __init__(self, function: Callable[..., Any], signature: Signature | None) -> None:
         self._function = function
-        self._arguments = arguments
+        self._signature = signature
 
     def bind(self, arguments: JSONObject) -> functools.partial[Any]:
         """The call to make; raises `_Refused` for arguments that do not fit the signature."""
-        if self._arguments is None:
+        if self._signature is None:
             return functools.partial(self._function, arguments)
         try:
-            # As JSON, which is what they are: a strict model takes a date from a string then, and only then.
-            positional, named = self._arguments.validate_json(json.dumps(arguments))
-        except ValidationError as error:
-            raise _Refused(f"the arguments do not fit: {_faults(error)}") from None
+            positional, named = self._signature.read(arguments)
+        except ValueError as misfit:
+            raise _Refused(f"the arguments do not fit: {misfit}") from None
         return functools.partial(self._function, *positional, **named)
-
-
-class _Schema(GenerateJsonSchema):
-    # A default that is no JSON value is left out of the schema; that is no reason to warn.
-    ignored_warning_kinds: ClassVar[set[JsonSchemaWarningKind]] = {"skipped-choice", "non-serializable-default"}  # type: ignore[misc]
-
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        return False  # a title made up from the name says nothing to a model
 
 
 def _read(each: ToolLike, path: str) -> tuple[Tool, _Handler | None]:
@@ -175,28 +163,11 @@ def _read(each: ToolLike, path: str) -> tuple[Tool, _Handler | None]:
     name = getattr(each, "__name__", "")
     if not callable(each) or not name.isidentifier():
         raise InputRejected(f"a tool is a function with a name, a Tool or a FrontendTool, not {each!r}", path=path)
-    try:
-        arguments = _arguments_of(each)
-        schema = arguments.json_schema(schema_generator=_Schema)
-    except (PydanticUserError, NameError) as error:
-        raise InputRejected(f"tool {name!r}: {str(error).splitlines()[0]}", path=path) from error
-    if schema.get("type") != "object":
-        raise InputRejected(f"tool {name!r}: every parameter must have a name that a model can send", path=path)
-    tool = Tool(name=name, description=inspect.getdoc(each) or "", parameters=schema)
-    return tool, _Handler(each, arguments)
+    from accord.client.signature import Signature  # with pydantic, which no other tool needs
 
-
-def _arguments_of(function: Callable[..., Any]) -> TypeAdapter[Any]:
-    """Validates arguments against the function's signature, without calling the function."""
-
-    @functools.wraps(function)
-    def given(*args: Any, **kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        return args, kwargs
-
-    # What it returns is of no interest, and perhaps known to type checkers only.
-    given.__annotations__ = {name: each for name, each in given.__annotations__.items() if name != "return"}
-    adapter: TypeAdapter[Any] = TypeAdapter(given)  # type: ignore[arg-type]  # pydantic takes functions, too
-    return adapter
+    signature = Signature(each, name=name, path=path)
+    tool = Tool(name=name, description=inspect.getdoc(each) or "", parameters=signature.schema)
+    return tool, _Handler(each, signature)
 
 
 def _arguments(call: ToolCall) -> JSONObject:
@@ -207,12 +178,6 @@ def _arguments(call: ToolCall) -> JSONObject:
     if not isinstance(arguments, dict):
         raise _Refused("the arguments must be a JSON object")
     return arguments
-
-
-def _faults(error: ValidationError) -> str:
-    faults = error.errors(include_url=False)
-    lines = [f"/{'/'.join(str(step) for step in fault['loc'])}: {fault['msg']}" for fault in faults[:_MAX_FAULTS]]
-    return "; ".join(lines)
 
 
 async def _call(call: functools.partial[Any]) -> Any:
@@ -243,6 +208,8 @@ def _content(value: Any) -> str | list[ContentPart]:
     if isinstance(value, str):
         check_json(value)
         return value
+    from pydantic_core import to_jsonable_python  # needed here only, and not by whoever returns text
+
     plain = to_jsonable_python(value, by_alias=True, inf_nan_mode="constants")  # which are then refused
     check_json(plain)
     return json.dumps(plain, ensure_ascii=False)

@@ -12,6 +12,7 @@ import threading
 from collections.abc import AsyncGenerator, AsyncIterator
 
 from accord.consumer import OnDeviation
+from accord.consumer.deviation import MAX_DEVIATIONS
 from accord.errors import TruncatedRun
 from accord.producer import OutletOverflow, Producer, Run, check_input, drive, receive_input
 from accord.protocol import MAX_DEPTH, RunAgentInput, encode_input
@@ -29,6 +30,7 @@ class InProcessTransport:
     - `max_depth`: levels that the input, and each event, may nest.
     - `cancel_grace`: seconds that a producer is given for cleaning up when the reader leaves before its end.
     - `on_deviation`: told of what the producer's side strips from an input.
+    - `max_deviations`: warnings of one input that are told; of the others it is told how many they are.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class InProcessTransport:
         max_depth: int = MAX_DEPTH,
         cancel_grace: float = 5.0,
         on_deviation: OnDeviation | None = None,
+        max_deviations: int = MAX_DEVIATIONS,
     ) -> None:
         if not 0 <= high_water <= max_buffered_bytes:
             raise ValueError(f"high_water={high_water} must lie within max_buffered_bytes={max_buffered_bytes}")
@@ -49,10 +52,16 @@ class InProcessTransport:
         self._max_depth = max_depth
         self._cancel_grace = cancel_grace
         self._on_deviation = on_deviation
+        self._max_deviations = max_deviations
 
     async def open(self, run_input: RunAgentInput) -> _ProducerResponse:
         """Starts the producer. Raises `InputRejected` as a producer does."""
-        received = receive_input(encode_input(run_input), max_depth=self._max_depth, on_deviation=self._on_deviation)
+        received = receive_input(
+            encode_input(run_input),
+            max_depth=self._max_depth,
+            on_deviation=self._on_deviation,
+            max_deviations=self._max_deviations,
+        )
         await check_input(self._producer, received)
         buffer = _Buffer(self._max_buffered_bytes, self._high_water)
         run = Run(received, buffer, max_depth=self._max_depth)

@@ -8,8 +8,9 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 
 import msgspec
 
+from accord import wire
 from accord.protocol import Event, JSONObject, RunAgentInput, decode_event, encode_event
-from accord.wire import PROTOBUF_MEDIA_TYPE, SSE_MEDIA_TYPE, encode_frame, encode_protobuf, frame, media_type
+from accord.wire import PROTOBUF_MEDIA_TYPE, SSE_MEDIA_TYPE, encode_frame, media_type
 
 
 class ReplayTransport:
@@ -73,7 +74,8 @@ def _sse_frame(event: Event | JSONObject) -> bytes:
 
 
 def _binary_frame(event: Event | JSONObject) -> bytes:
-    return frame(encode_protobuf(event if isinstance(event, msgspec.Struct) else decode_event(_json(event))))
+    typed = event if isinstance(event, msgspec.Struct) else decode_event(_json(event))
+    return wire.frame(wire.encode_protobuf(typed))  # named here, since naming it loads the protobuf runtime
 
 
 def _json(event: JSONObject) -> bytes:

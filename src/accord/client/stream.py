@@ -11,12 +11,13 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Final, Literal, Protocol, TypeAlias
 
+from accord import wire
 from accord.client.excerpt import excerpt, read_start
 from accord.client.transport import Response
 from accord.consumer import Pipeline
 from accord.errors import ProtocolViolation, TransportError, TruncatedRun
 from accord.protocol import Event, JSONObject
-from accord.wire import PROTOBUF_MEDIA_TYPE, SSE_MEDIA_TYPE, ProtobufReader, SSEReader, media_type
+from accord.wire import PROTOBUF_MEDIA_TYPE, SSE_MEDIA_TYPE, SSEReader, media_type
 
 #: Which wires a request offers to read.
 Wire: TypeAlias = Literal["auto", "sse", "protobuf"]
@@ -38,9 +39,10 @@ class PayloadReader(Protocol):
 
 
 #: The wires that are understood, by media type: what makes a reader, given the bytes and the levels an event may have.
+#: The binary one is named where it is used, since naming it loads the protobuf runtime.
 _READERS: Final[dict[str, Callable[[int, int], PayloadReader]]] = {
     SSE_MEDIA_TYPE: lambda max_frame_bytes, _: SSEReader(max_frame_bytes=max_frame_bytes),
-    PROTOBUF_MEDIA_TYPE: lambda max_frame_bytes, max_depth: ProtobufReader(
+    PROTOBUF_MEDIA_TYPE: lambda max_frame_bytes, max_depth: wire.ProtobufReader(
         max_frame_bytes=max_frame_bytes, max_depth=max_depth
     ),
 }

@@ -10,7 +10,7 @@ The verifier sees expanded events only, keeps no content, and is asked by the co
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NoReturn, TypeAlias
@@ -157,9 +157,9 @@ class Verifier:
         if rule is not None:
             rule(event)
 
-    def is_open(self, opener: type, identifier: str) -> bool:
-        """Whether the item with this id, of the kind that `opener` opens, is open."""
-        return identifier in self._open[opener]
+    def open_ids(self, opener: type) -> Set[str]:
+        """The ids of the items that are open in this run, of the kind that `opener` opens: a view that goes with it."""
+        return self._open[opener]
 
     def step_is_open(self, name: str, owner: Owner = UNSET) -> bool:
         """Whether a step of this name and owner is open."""
@@ -270,6 +270,8 @@ class Verifier:
     def _run_error(self, event: RunErrorEvent) -> None:
         self._phase = _Phase.FAILED
         self.appending.clear()
+        for identifiers in self._open.values():  # an error ends whatever was open
+            identifiers.clear()
 
     # Streamed items
 

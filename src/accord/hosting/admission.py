@@ -12,11 +12,10 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from accord.consumer import OnDeviation
-from accord.errors import InputRejected, ProtocolViolation
+from accord.errors import InputRejected
 from accord.hosting.asgi import Receive, Scope, Send, header
-from accord.producer import Producer, check_input, receive_input
+from accord.producer import NotJSON, Producer, check_input, receive_input
 from accord.protocol import RunAgentInput
-from accord.protocol.codec import decode_json
 from accord.wire import JSON_MEDIA_TYPE, media_type
 
 #: Says on whose behalf a request comes, from its ASGI scope; raises `PermissionError` where it may not.
@@ -110,26 +109,24 @@ async def read_body(receive: Receive, *, max_body_bytes: int, body_timeout: floa
 
 
 async def read_input(
-    body: bytes, producer: Producer, *, scope: str, max_depth: int, on_deviation: OnDeviation | None
+    body: bytes,
+    producer: Producer,
+    *,
+    scope: str,
+    max_depth: int,
+    on_deviation: OnDeviation | None,
+    max_deviations: int,
 ) -> RunAgentInput:
     """The run input that the body is: 400 for what is not JSON, 422 with the place for what is malformed, or what the
     producer does not take."""
     try:
-        run_input = receive_input(body, max_depth=max_depth, on_deviation=on_deviation)
+        run_input = receive_input(body, max_depth=max_depth, on_deviation=on_deviation, max_deviations=max_deviations)
         await check_input(producer, run_input, scope=scope)
         return run_input
+    except NotJSON as unread:
+        raise Refusal(400, "invalid_json", str(unread)) from None
     except InputRejected as rejected:
-        if _is_json(body, max_depth):
-            raise Refusal(422, "invalid_input", str(rejected), path=rejected.path) from None
-        raise Refusal(400, "invalid_json", str(rejected)) from None
-
-
-def _is_json(body: bytes, max_depth: int) -> bool:
-    try:
-        decode_json(body, max_depth=max_depth)
-    except ProtocolViolation as violation:
-        return violation.rule not in ("json", "encoding")
-    return True
+        raise Refusal(422, "invalid_input", str(rejected), path=rejected.path) from None
 
 
 def _too_large(max_body_bytes: int) -> Refusal:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from accord.consumer import OnDeviation
+from accord.consumer.deviation import MAX_DEVIATIONS
 from accord.hosting.admission import (
     Authorize,
     Disconnected,
@@ -48,6 +49,7 @@ class AGUIEndpoint:
     - `max_body_bytes`: of the request's body, as announced or as it comes; 413 beyond.
     - `body_timeout`: seconds for the body to come, None for as long as it likes; 408 after.
     - `max_depth`: levels that the input, and each event that goes out, may nest; 422 beyond.
+    - `max_deviations`: warnings of one input that are told; of the others it is told how many they are.
 
     What goes out:
 
@@ -73,6 +75,7 @@ class AGUIEndpoint:
         max_body_bytes: int = 10 * _MIB,
         body_timeout: float | None = 60.0,
         max_depth: int = MAX_DEPTH,
+        max_deviations: int = MAX_DEVIATIONS,
         max_buffered_bytes: int = 16 * _MIB,
         high_water: int = 64 * _KIB,
         batch_bytes: int = 64 * _KIB,
@@ -91,6 +94,7 @@ class AGUIEndpoint:
         self._max_body_bytes = max_body_bytes
         self._body_timeout = body_timeout
         self._max_depth = max_depth
+        self._max_deviations = max_deviations
         self._max_buffered_bytes = max_buffered_bytes
         self._high_water = high_water
         self._on_deviation = on_deviation
@@ -109,6 +113,7 @@ class AGUIEndpoint:
                 scope=on_behalf_of,
                 max_depth=self._max_depth,
                 on_deviation=self._on_deviation,
+                max_deviations=self._max_deviations,
             )
         except Refusal as refusal:
             with suppress(OSError):  # the client has left
@@ -118,7 +123,7 @@ class AGUIEndpoint:
             return
         encoding = negotiated(header(scope, b"accept"))
         outlet = BufferedOutlet(
-            encoding.frame, max_buffered_bytes=self._max_buffered_bytes, high_water=self._high_water
+            encoding.framing, max_buffered_bytes=self._max_buffered_bytes, high_water=self._high_water
         )
         # A run encodes to JSON anyway, since that is the form in which it judges its events.
         encode = None if encoding is SSE else encoding.encode

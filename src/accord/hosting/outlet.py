@@ -2,7 +2,8 @@
 
 A producer that drains is held while more than the high-water mark is waiting, so a slow reader slows it down. One that
 does not drain meets the hard limit: its event is refused, and every event after it, since a stream with a hole in it
-must not go on. Bytes count as waiting until the server has taken them.
+must not go on. Bytes count as waiting until the server has taken them. Events are framed when they are taken, all
+that wait at once: putting one does no more than keep it and count it.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable
 
-from accord.producer import OutletOverflow
+from accord.hosting.encoding import Framing
+from accord.producer import CAUGHT_UP, OutletOverflow
 
 _AWAKE = sys.maxsize  # more bytes than ever wait
 
@@ -20,16 +22,21 @@ _AWAKE = sys.maxsize  # more bytes than ever wait
 class BufferedOutlet:
     """The outlet of one run. Made on the event loop that sends; all but `put` belongs to that loop."""
 
-    def __init__(self, frame: Callable[[bytes], bytes], *, max_buffered_bytes: int, high_water: int) -> None:
-        self._frame = frame
+    def __init__(self, framing: Framing, *, max_buffered_bytes: int, high_water: int) -> None:
+        self._framing = framing
+        self._overhead = framing.overhead
         self._max = max_buffered_bytes
         self.high_water = high_water
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._lock = threading.Lock()
-        self._waiting = bytearray()
+        self._payloads: list[bytes] = []
+        self._framed = bytearray()  # what was framed and not taken, older than the payloads
+        self._waiting = 0  # bytes of both, with their frames
         self._in_flight = 0
-        self._room = max_buffered_bytes  # how many bytes may wait: what is in flight leaves less; -1 for no more at all
+        # What is in flight leaves less of the two; nothing fits below zero.
+        self._room = max_buffered_bytes  # how many bytes may wait
+        self._mark = high_water  # above how many a producer is held
         self._overflowed = False
         self._discarding = False
         self._waiter: asyncio.Future[None] | None = None  # the sender, while it waits
@@ -40,22 +47,24 @@ class BufferedOutlet:
 
     def put(self, payload: bytes) -> None:
         """Takes one encoded event; raises `OutletOverflow` for the first that does not fit and all after it."""
-        frame = self._frame(payload)
         with self._lock:
-            waiting = self._waiting
-            size = len(waiting) + len(frame)
-            if size > self._room:
+            waiting = self._waiting + len(payload) + self._overhead
+            if waiting > self._room:
                 self._refuse()
             else:
-                waiting += frame
-                if size >= self._wake_at:
+                self._payloads.append(payload)
+                self._waiting = waiting
+                if waiting >= self._wake_at:
                     self._wake()
 
-    async def drain(self) -> None:
-        """Returns when no more than the high-water mark is waiting."""
+    def drain(self) -> Awaitable[None]:
+        """Returns, when awaited, as soon as no more than the high-water mark is waiting."""
+        return CAUGHT_UP if self._waiting <= self._mark else self._until_drained()
+
+    async def _until_drained(self) -> None:
         if self._discarding:  # nobody waits for anything, but a loop around this call must not hold the event loop
             await asyncio.sleep(0)
-        while self._in_flight + len(self._waiting) > self.high_water:
+        while self.buffered > self.high_water:
             self._drained.clear()
             await self._drained.wait()
 
@@ -64,12 +73,12 @@ class BufferedOutlet:
     @property
     def waiting(self) -> int:
         """Bytes that nobody has taken yet."""
-        return len(self._waiting)
+        return self._waiting
 
     @property
     def buffered(self) -> int:
         """Bytes that are waiting or being sent."""
-        return self._in_flight + len(self._waiting)
+        return self._in_flight + self._waiting
 
     @property
     def overflowed(self) -> bool:
@@ -79,8 +88,13 @@ class BufferedOutlet:
     def take(self, at_most: int) -> bytes:
         """The oldest waiting bytes, whole frames or not. They count as buffered until they are reported `sent`."""
         with self._lock:
-            taken = bytes(self._waiting[:at_most])
-            del self._waiting[:at_most]
+            taken = self._framing.frame(self._payloads)
+            self._payloads.clear()
+            if self._framed or len(taken) > at_most:
+                self._framed += taken
+                taken = bytes(self._framed[:at_most])
+                del self._framed[:at_most]
+            self._waiting -= len(taken)
             self._hold(len(taken))
         return taken
 
@@ -88,13 +102,13 @@ class BufferedOutlet:
         """The server has what was taken."""
         with self._lock:
             self._hold(0)
-        if self.buffered <= self.high_water:
+        if self._waiting <= self.high_water:
             self._drained.set()
 
     async def wait(self, at_least: int) -> None:
         """Returns when `at_least` bytes are waiting, an event was refused, or somebody calls `nudge`."""
         with self._lock:
-            if len(self._waiting) >= at_least or self._overflowed:
+            if self._waiting >= at_least or self._overflowed:
                 return
             self._waiter = self._loop.create_future()
             self._wake_at = at_least
@@ -109,7 +123,9 @@ class BufferedOutlet:
         """Nobody reads any more: forgets what is waiting and whatever is put from now on."""
         with self._lock:
             self._discarding = True
-            self._waiting.clear()
+            self._payloads.clear()
+            self._framed.clear()
+            self._waiting = 0
             self._hold(0)
         self._drained.set()
 
@@ -119,6 +135,7 @@ class BufferedOutlet:
         """Takes note of what the server is being given, and of the room that this leaves."""
         self._in_flight = in_flight
         self._room = -1 if self._overflowed or self._discarding else self._max - in_flight
+        self._mark = -1 if self._discarding else self.high_water - in_flight
 
     def _refuse(self) -> None:
         """There is no room for an event: none is needed where nobody reads, and there will never be any otherwise."""

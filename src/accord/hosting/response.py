@@ -118,7 +118,7 @@ class RunResponse:
         """What the run could not say itself: that events of it were refused, so it has failed however it ended."""
         if self._outlet.overflowed:
             failed = RunErrorEvent(message="The reader fell too far behind.", code="reader_too_slow")
-            return self._encoding.frame(self._encoding.encode(failed))
+            return self._encoding.framing.frame([self._encoding.encode(failed)])
         if not self._producing.cancelled():
             self._producing.result()
         return b""

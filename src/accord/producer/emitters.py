@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, UnsetType
 
 from accord.errors import PatchError
+from accord.producer.item import GrowingItem, Item
 from accord.producer.plain import plain
 from accord.protocol import (
     ActivityDeltaEvent,
@@ -40,37 +41,7 @@ if TYPE_CHECKING:
     from accord.producer.run import Run
 
 
-class Item:
-    """What every handle shares: it belongs to a run, may belong to a subagent, and is ended once."""
-
-    def __init__(self, run: Run, subagent_run_id: str | UnsetType) -> None:
-        self._run = run
-        self._owner = subagent_run_id
-        self._ended = False
-
-    def end(self) -> None:
-        """Closes the item; a second call, or one after the run closed it, does nothing."""
-        if not self._ended:
-            self._ended = True
-            if self._is_open():
-                self._close()
-
-    def _is_open(self) -> bool:
-        raise NotImplementedError
-
-    def _close(self) -> None:
-        raise NotImplementedError
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.end()
-
-
-class TextMessage(Item):
+class TextMessage(GrowingItem):
     """A text message being written."""
 
     def __init__(
@@ -83,67 +54,45 @@ class TextMessage(Item):
         metadata: Metadata | UnsetType,
         subagent_run_id: str | UnsetType,
     ) -> None:
-        super().__init__(run, subagent_run_id)
-        self.id = message_id
         run.emit(
             TextMessageStartEvent(
                 message_id=message_id, role=role, name=name, metadata=metadata, subagent_run_id=subagent_run_id
             )
         )
+        super().__init__(run, TextMessageStartEvent, message_id, subagent_run_id)
 
-    def write(self, delta: str, *, metadata: Metadata | UnsetType = UNSET) -> None:
-        """Appends text; empty text without metadata is nothing to say and is not sent."""
-        if delta or metadata is not UNSET:
-            event = TextMessageContentEvent(
-                message_id=self.id, delta=delta, metadata=metadata, subagent_run_id=self._owner
-            )
-            if metadata is UNSET and type(delta) is str:
-                self._run.append(event)
-            else:
-                self._run.emit(event)
-
-    def _is_open(self) -> bool:
-        return self._run.is_open(TextMessageStartEvent, self.id)
+    def addition(self, delta: str, metadata: Metadata | UnsetType = UNSET) -> TextMessageContentEvent:
+        return TextMessageContentEvent(message_id=self.id, delta=delta, metadata=metadata, subagent_run_id=self._owner)
 
     def _close(self) -> None:
         self._run.emit(TextMessageEndEvent(message_id=self.id, subagent_run_id=self._owner))
 
 
-class Reasoning(Item):
+class Reasoning(GrowingItem):
     """A span of reasoning with one message in it, being written."""
 
     def __init__(self, run: Run, message_id: str, span_id: str, *, subagent_run_id: str | UnsetType) -> None:
-        super().__init__(run, subagent_run_id)
-        self.id = message_id
         self.span_id = span_id
         run.emit(ReasoningStartEvent(message_id=span_id, subagent_run_id=subagent_run_id))
         run.emit(ReasoningMessageStartEvent(message_id=message_id, role="reasoning", subagent_run_id=subagent_run_id))
+        super().__init__(run, ReasoningMessageStartEvent, message_id, subagent_run_id)
 
-    def write(self, delta: str, *, metadata: Metadata | UnsetType = UNSET) -> None:
-        """Appends text; empty text without metadata is not sent."""
-        if delta or metadata is not UNSET:
-            event = ReasoningMessageContentEvent(
-                message_id=self.id, delta=delta, metadata=metadata, subagent_run_id=self._owner
-            )
-            if metadata is UNSET and type(delta) is str:
-                self._run.append(event)
-            else:
-                self._run.emit(event)
+    def addition(self, delta: str, metadata: Metadata | UnsetType = UNSET) -> ReasoningMessageContentEvent:
+        return ReasoningMessageContentEvent(
+            message_id=self.id, delta=delta, metadata=metadata, subagent_run_id=self._owner
+        )
 
     def seal(self, encrypted_value: str) -> None:
         """Attaches the provider's opaque value, for the consumer to return with the next input."""
         self._run.encrypted_value("message", self.id, encrypted_value, subagent_run_id=self._owner)
 
-    def _is_open(self) -> bool:
-        return self._run.is_open(ReasoningMessageStartEvent, self.id)
-
     def _close(self) -> None:
         self._run.emit(ReasoningMessageEndEvent(message_id=self.id, subagent_run_id=self._owner))
-        if self._run.is_open(ReasoningStartEvent, self.span_id):
+        if self.span_id in self._run.open_ids(ReasoningStartEvent):
             self._run.emit(ReasoningEndEvent(message_id=self.span_id, subagent_run_id=self._owner))
 
 
-class ToolCallItem(Item):
+class ToolCallItem(GrowingItem):
     """A tool call whose arguments are being written, as JSON text."""
 
     def __init__(
@@ -156,8 +105,6 @@ class ToolCallItem(Item):
         metadata: Metadata | UnsetType,
         subagent_run_id: str | UnsetType,
     ) -> None:
-        super().__init__(run, subagent_run_id)
-        self.id = call_id
         self.name = name
         run.emit(
             ToolCallStartEvent(
@@ -168,18 +115,10 @@ class ToolCallItem(Item):
                 subagent_run_id=subagent_run_id,
             )
         )
+        super().__init__(run, ToolCallStartEvent, call_id, subagent_run_id)
 
-    def write(self, delta: str, *, metadata: Metadata | UnsetType = UNSET) -> None:
-        """Appends argument text; empty text without metadata is not sent."""
-        if delta or metadata is not UNSET:
-            event = ToolCallArgsEvent(tool_call_id=self.id, delta=delta, metadata=metadata, subagent_run_id=self._owner)
-            if metadata is UNSET and type(delta) is str:
-                self._run.append(event)
-            else:
-                self._run.emit(event)
-
-    def _is_open(self) -> bool:
-        return self._run.is_open(ToolCallStartEvent, self.id)
+    def addition(self, delta: str, metadata: Metadata | UnsetType = UNSET) -> ToolCallArgsEvent:
+        return ToolCallArgsEvent(tool_call_id=self.id, delta=delta, metadata=metadata, subagent_run_id=self._owner)
 
     def _close(self) -> None:
         self._run.emit(ToolCallEndEvent(tool_call_id=self.id, subagent_run_id=self._owner))

@@ -16,11 +16,15 @@ from accord.consumer.deviation import MAX_DEVIATIONS, Reporter
 from accord.consumer.outgoing import admit_raw
 from accord.consumer.text import encodable
 from accord.errors import EncodingError, InputRejected, ProtocolViolation
-from accord.protocol import MAX_DEPTH, JSONObject, RunAgentInput, check_json, unlike_ours
-from accord.protocol.codec import decode_object
+from accord.protocol import MAX_DEPTH, JSONObject, RunAgentInput, check_json, decode_json, unlike_ours
+from accord.protocol.conform import name_of
 
 #: What identifies a run; the run's first event repeats it.
 _IDENTIFIERS = ("threadId", "runId", "parentRunId")
+
+
+class NotJSON(InputRejected):
+    """A body that is not JSON at all (RFC 8259): there is no input in it whose place could be wrong."""
 
 
 def receive_input(
@@ -30,14 +34,18 @@ def receive_input(
     on_deviation: OnDeviation | None = None,
     max_deviations: int = MAX_DEVIATIONS,
 ) -> RunAgentInput:
-    """The run input in a request's body; `InputRejected` names the path of what is malformed, `""` for no object.
+    """The run input in a request's body.
 
-    Of the warnings `max_deviations` are told one by one; how many more there were is one more.
+    Raises `NotJSON`, and `InputRejected` with the path of what is malformed, `""` for JSON that is no object. Of the
+    warnings `max_deviations` are told one by one; how many more there were is one more.
     """
     try:
-        raw = decode_object(data, max_depth=max_depth)
+        raw = decode_json(data, max_depth=max_depth)
     except ProtocolViolation as violation:
-        raise InputRejected(violation.args[0], path=violation.path) from None
+        refusal = NotJSON if violation.rule in ("json", "encoding") else InputRejected
+        raise refusal(violation.args[0], path=violation.path) from None
+    if not isinstance(raw, dict):
+        raise InputRejected(f"a JSON object is due, not {name_of(raw)}")
     with Reporter(on_deviation, max_deviations) as warn:
         if b"\\ud" in data or b"\\uD" in data:  # in bytes that are UTF-8 only an escape can make a surrogate
             raw = _encodable(raw, warn)

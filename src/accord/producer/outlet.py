@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Awaitable
+from typing import Final, Protocol, cast
 
 from accord.errors import AccordError
 
@@ -18,6 +19,16 @@ class Outlet(Protocol):
         """Takes one encoded event, at once and from any thread; raises `OutletOverflow` at its hard limit."""
         ...
 
-    async def drain(self) -> None:
-        """Returns when the reader has caught up enough for more to be put."""
+    def drain(self) -> Awaitable[None]:
+        """Returns, when awaited, as soon as the reader has caught up enough for more to be put."""
         ...
+
+
+class _CaughtUp(tuple[()]):
+    __slots__ = ()
+    __await__ = tuple.__iter__
+
+
+#: What `drain` gives where there is nothing to wait for: awaiting it needs no coroutine, which would cost as much as an
+#: event does.
+CAUGHT_UP: Final = cast("Awaitable[None]", _CaughtUp())

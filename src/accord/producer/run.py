@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence, Set
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 
@@ -21,6 +21,7 @@ from accord.consumer.chunks import CHUNK_TYPES, ChunkExpander
 from accord.consumer.verification import Verifier
 from accord.errors import AccordError, EncodingError, LimitExceeded, ProtocolViolation, RunFailed
 from accord.producer.emitters import Activity, Reasoning, Step, Subagent, TextMessage, ToolCallItem
+from accord.producer.item import GrowingItem
 from accord.producer.outlet import Outlet, OutletOverflow
 from accord.producer.plain import plain
 from accord.producer.state_channel import StateChannel
@@ -37,7 +38,6 @@ from accord.protocol import (
     Metadata,
     RawEvent,
     ReasoningEncryptedValueEvent,
-    ReasoningMessageContentEvent,
     RunAgentInput,
     RunErrorEvent,
     RunFinishedCancelledOutcome,
@@ -46,10 +46,8 @@ from accord.protocol import (
     RunFinishedOutcome,
     RunFinishedSuccessOutcome,
     RunStartedEvent,
-    TextMessageContentEvent,
     TextMessageRole,
     TokenUsage,
-    ToolCallArgsEvent,
     ToolCallResultEvent,
     ToolCallStartEvent,
     conform,
@@ -103,7 +101,6 @@ class Run:
         self._max_event_bytes = max_event_bytes
         self._shallow = 2 * max_depth  # fewer bytes than this cannot nest too deeply
         self._verifier = Verifier()
-        self._appending = self._verifier.appending
         self._chunks = ChunkExpander()
         self._lanes = self._chunks.lanes
         self._usage: dict[tuple[Any, Any], TokenUsage] = {}
@@ -280,27 +277,24 @@ class Run:
             else:
                 self.commit(event, self.encoded(event))
 
-    def append(self, event: TextMessageContentEvent | ReasoningMessageContentEvent | ToolCallArgsEvent) -> None:
-        """Sends an event that goes on with an open item, as `emit` does; nearly every event of a run is one.
+    def append(self, item: GrowingItem, text: str) -> None:
+        """Adds `text`, which is not empty, to an open item, as `emit` does; nearly every event of a run is one.
 
-        It must have no other members than the item's, which were read back when it was opened, and text: then there
-        is nothing left that reading it back could find.
+        What the item says besides was read back when it was opened: there is nothing left that reading could find.
         """
         with self.lock:
-            judge = self._appending.get(type(event))
-            if judge is None or self._lanes or self._encode is not None:
-                self.emit(event)
-                return
-            try:
-                payload = _encode(event)
-            except UnicodeEncodeError:
-                payload = encode_event(event)  # says what is wrong with it
-            if len(payload) > self._max_event_bytes:
-                payload = self.encoded(event)  # refuses it
-            judge(event)
-            self._outlet.put(payload)
+            if item.id in item.open_ids and not self._lanes and self._encode is None:
+                try:
+                    payload = item.before + _encode(text) + item.after
+                except UnicodeEncodeError:  # `emit` says what is wrong with it
+                    pass
+                else:
+                    if len(payload) <= self._max_event_bytes:
+                        self._outlet.put(payload)
+                        return
+            self.emit(item.addition(text))
 
-    def drain(self) -> Coroutine[Any, Any, None]:
+    def drain(self) -> Awaitable[None]:
         """Returns, when awaited, as soon as the reader has caught up."""
         return self._outlet.drain()
 
@@ -334,9 +328,9 @@ class Run:
         elif type(event) is ToolCallResultEvent:
             self._pending_calls.pop(event.tool_call_id, None)
 
-    def is_open(self, opener: type, identifier: str) -> bool:
-        """Whether the item with this id, of the kind that the event class `opener` opens, is open."""
-        return self._verifier.is_open(opener, identifier)
+    def open_ids(self, opener: type) -> Set[str]:
+        """The ids of the items that are open, now and whenever it is looked at, of the kind that `opener` opens."""
+        return self._verifier.open_ids(opener)
 
     def step_is_open(self, name: str, subagent_run_id: str | UnsetType = UNSET) -> bool:
         """Whether a step is open."""

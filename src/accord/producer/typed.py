@@ -10,7 +10,7 @@ import msgspec
 
 from accord.producer.plain import plain
 from accord.protocol import JSON, JSONObject
-from accord.state import apply_patch, array_index, diff, identical, parse_pointer
+from accord.state import PointerError, apply_patch, array_index, diff, identical, parse_pointer
 
 if TYPE_CHECKING:
     from accord.producer.state_channel import StateChannel
@@ -27,12 +27,15 @@ class TypedState(Generic[ModelT]):
         self._path = path
 
     def get(self) -> ModelT:
-        """A value of the caller's own. Raises `LookupError` where the state has nothing there, and what the model
-        raises for a value that does not fit it."""
+        """A value of the caller's own. Raises `LookupError` where the state has nothing there, member or element, and
+        what the model raises for a value that does not fit it."""
         return _read(self._raw(), self._model)
 
     def set(self, value: ModelT) -> None:
-        """Commits `value` there; what it changes is sent."""
+        """Commits `value` there; what it changes is sent.
+
+        A member, or an element at the end of its array, may be new; another place that there is not is a `PatchError`.
+        """
         new = plain(value)
         try:
             operations = [_below(self._path, operation) for operation in diff(self._raw(), new)]
@@ -57,12 +60,10 @@ class TypedState(Generic[ModelT]):
     def _raw(self) -> JSON:
         value = self._channel.value
         for token in parse_pointer(self._path):
-            if isinstance(value, dict) and token in value:
-                value = value[token]
-            elif isinstance(value, list):
-                value = value[array_index(token, len(value))]
-            else:
-                raise LookupError(f"the state has nothing at {self._path!r}")
+            try:
+                value = value[array_index(token, len(value)) if isinstance(value, list) else token]
+            except (PointerError, KeyError, TypeError):
+                raise LookupError(f"the state has nothing at {self._path!r}") from None
         return value
 
 

@@ -62,6 +62,11 @@ def decode_input(data: bytes | str, *, max_depth: int = MAX_DEPTH) -> RunAgentIn
 
 def encode_event(event: Event) -> bytes:
     """`event` as compact JSON in UTF-8; `EncodingError` names the value that JSON cannot carry."""
+    if type(event) in _PLAIN and event.raw_event is msgspec.UNSET and event.metadata is msgspec.UNSET:
+        try:  # the bare encoder has nothing to come upon but a surrogate
+            return _encode(event)
+        except (UnicodeEncodeError, TypeError, ValueError, OverflowError, RecursionError):
+            pass
     return encode(event)
 
 
@@ -72,19 +77,8 @@ def encode_input(run_input: RunAgentInput) -> bytes:
 
 def encode(shape: msgspec.Struct) -> bytes:
     """Any shape as compact JSON in UTF-8."""
-    open_values = _OPEN_ATTRIBUTES.get(type(shape))
-    if open_values is None:
-        check_json(shape)
-    else:
-        for attribute, wire_name in open_values:
-            value = getattr(shape, attribute)
-            if value is not msgspec.UNSET:
-                check_json(value, f"/{wire_name}")
-    try:
-        return _encode(_with_extra(shape) if type(shape) in _PATCHING else shape)
-    except (UnicodeEncodeError, TypeError, ValueError, OverflowError, RecursionError):
-        check_json(shape)
-        raise
+    check_json(shape)
+    return _encode(_with_extra(shape) if type(shape) in _PATCHING else shape)
 
 
 def to_wire(shape: msgspec.Struct) -> JSONObject:
@@ -251,21 +245,16 @@ def _refuse(rule: str, message: str, path: str = "") -> NoReturn:
     raise ProtocolViolation(message, stage="wire", rule=rule, path=path) from None
 
 
-def _open_attributes() -> dict[type, tuple[tuple[str, str], ...]]:
-    """For each event whose other members are plain strings and numbers: the attributes that hold anything at all."""
-    found: dict[type, tuple[tuple[str, str], ...]] = {}
-    for struct in EVENT_TYPES.values():
-        members = definition(struct).members
-        if not any(isinstance(each.kind, Object | Variant | Sequence) for each in members.values()):
-            found[struct] = tuple(
-                (each.attribute, wire_name)
-                for wire_name, each in members.items()
-                if isinstance(each.kind, Opaque | OpenObject | TextOrSequence)
-            )
-    return found
-
-
-_OPEN_ATTRIBUTES = _open_attributes()
+#: Events that have nothing but strings, numbers and closed sets, besides the two members that every event may have.
+_PLAIN = frozenset(
+    struct
+    for struct in EVENT_TYPES.values()
+    if not any(
+        isinstance(each.kind, Object | Variant | Sequence | Opaque | OpenObject | TextOrSequence)
+        for each in definition(struct).members.values()
+        if each.attribute not in ("raw_event", "metadata")
+    )
+)
 _PATCHING = frozenset(
     struct
     for struct in EVENT_TYPES.values()

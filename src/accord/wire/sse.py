@@ -7,6 +7,7 @@ Payloads stay bytes: UTF-8 is not decoded here, so no character but CR and LF ca
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from accord.errors import EncodingError, ProtocolViolation, TruncatedRun
@@ -170,8 +171,22 @@ class SSEReader:
 def encode_frame(payload: bytes) -> bytes:
     """One event that carries `payload`, JSON text without raw line breaks; `EncodingError` if it holds one."""
     if _LF in payload or _CR in payload:
-        raise EncodingError("a frame's payload cannot hold a raw line break", path="")
+        raise _broken()
     return b"data: %b\n\n" % payload
+
+
+def encode_frames(payloads: Sequence[bytes]) -> bytes:
+    """The events that carry `payloads`, one after another, each as `encode_frame` makes it."""
+    if not payloads:
+        return b""
+    body = _BETWEEN.join(payloads)
+    if body.count(_LF) != 2 * (len(payloads) - 1) or _CR in body:
+        raise _broken()
+    return b"data: %b\n\n" % body
+
+
+def _broken() -> EncodingError:
+    return EncodingError("a frame's payload cannot hold a raw line break", path="")
 
 
 def comment(text: str = "") -> bytes:
