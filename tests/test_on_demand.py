@@ -44,6 +44,7 @@ def test_importing_loads_nothing_heavy(statement: str) -> None:
 
 def test_a_server_loads_its_wires_before_it_serves() -> None:
     assert loaded("import accord.hosting") == {"google.protobuf"}
+    assert not loaded("import accord.agui") & set(HTTP)
 
 
 @pytest.mark.parametrize(

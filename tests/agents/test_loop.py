@@ -282,12 +282,13 @@ class TestConcurrency:
             return released.wait(10)
 
         client = ScriptedChatClient([[scripted_call("slow"), scripted_call("double", {"x": 1})], "ok"])
+        found: list[Any] = []
         async for update in Agent(client, tools=[slow, double]).run("Hello", stream=True):
-            match update.contents:
-                case (FunctionResultContent(name="double"),):
+            for content in update.contents:
+                if isinstance(content, FunctionResultContent):
+                    found.append((content.name, content.result))
                     released.set()
-                case (FunctionResultContent(name="slow", result=result),):
-                    assert result is True
+        assert found == [("double", 2), ("slow", True)]
 
     @settings(max_examples=20)
     @given(st.permutations(range(4)), st.sets(st.integers(0, 3)))
@@ -391,6 +392,32 @@ class TestUpdates:
         assert next(iter(found)) == "0"
         calls = [call.call_id for message in response.messages for call in message.function_calls]
         assert calls == list(found)
+
+    async def test_a_message_id_that_comes_back_is_given_to_no_second_message(self) -> None:
+        class Counting:
+            """A model server that counts its messages anew with each answer."""
+
+            def __init__(self) -> None:
+                self.calls = iter([[FunctionCallContent("c1", "double", '{"x": 1}')], []])
+
+            async def stream(
+                self, messages: Sequence[Message], options: ChatOptions
+            ) -> AsyncIterator[AgentResponseUpdate]:
+                yield AgentResponseUpdate("a", message_id="m0")
+                yield AgentResponseUpdate(["b", *next(self.calls)], message_id="m0")
+
+        asked = [Message(Role.USER, "Hello", message_id="u1"), Message(Role.ASSISTANT, "Hi", message_id="m1")]
+        stream = Agent(Counting(), tools=[double]).run(asked, stream=True)
+        updates = [update async for update in stream]
+        response = await stream.response()
+        first, told, second = response.messages
+        assert [message.role for message in response.messages] == [Role.ASSISTANT, Role.TOOL, Role.ASSISTANT]
+        assert (first.text, second.text) == ("ab", "ab")
+        assert first.message_id == "m0"
+        assert len({first.message_id, told.message_id, second.message_id, "u1", "m1"}) == 5
+        assert response == AgentResponse.from_updates(updates)
+        again = await Agent(Counting(), tools=[double]).run([*asked, *response.messages])
+        assert not {message.message_id for message in again.messages} & {each.message_id for each in response.messages}
 
     async def test_what_a_client_has_run_itself_is_not_run_again(self) -> None:
         class Remote:

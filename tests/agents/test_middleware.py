@@ -102,6 +102,26 @@ class TestChat:
         response = await Agent(ScriptedChatClient([]), middleware=[shout, cached]).run("Hello")
         assert response.text == "FROM THE CACHE"
 
+    async def test_one_that_only_changes_the_request_may_be_a_plain_function(self) -> None:
+        class Asked:
+            async def stream(
+                self, messages: Sequence[Message], options: ChatOptions
+            ) -> AsyncIterator[AgentResponseUpdate]:
+                yield AgentResponseUpdate(messages[-1].text)
+
+        @chat_middleware
+        def correct(request: ChatRequest, call_next: ChatNext) -> AsyncIterator[AgentResponseUpdate]:
+            request.messages.append(Message(Role.USER, "I meant: goodbye"))
+            return call_next(request)
+
+        @chat_middleware
+        def refuse(request: ChatRequest, call_next: ChatNext) -> AsyncIterator[AgentResponseUpdate]:
+            raise ValueError("not today")
+
+        assert (await Agent(Asked(), middleware=[correct]).run("Hello")).text == "I meant: goodbye"
+        with pytest.raises(ValueError, match="not today"):
+            await Agent(Asked(), middleware=[correct, refuse]).run("Hello")
+
     async def test_the_first_is_the_outermost_and_a_runs_own_are_inside(self) -> None:
         order: list[str] = []
 

@@ -197,6 +197,20 @@ def test_no_answer_and_a_refusal_have_no_value() -> None:
     assert caught.value.text == "I will not."
 
 
+def test_the_latest_answer_is_apart_from_those_before() -> None:
+    builder = ResponseBuilder()
+    builder.add(update("a"))
+    builder.add(update("b", message_id="m"))
+    builder.begin_answer()
+    assert builder.answer().messages == ()
+    builder.add(update("c", message_id="m"))
+    assert builder.answer().text == "c"
+    builder.begin_answer()
+    builder.add(update("d"))
+    assert builder.answer().text == "d"
+    assert [message.text for message in builder.build().messages] == ["a", "b", "c", "d"]
+
+
 def test_a_builder_can_be_asked_at_any_time() -> None:
     builder = ResponseBuilder()
     assert builder.build().messages == ()

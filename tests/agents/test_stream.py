@@ -163,3 +163,18 @@ async def test_a_run_whose_reader_was_cancelled_has_no_response() -> None:
     await asyncio.wait([reader])
     with pytest.raises(RunIncomplete):
         await stream.response()
+
+
+async def test_all_who_close_wait_until_the_reader_has_left() -> None:
+    model = Hanging()
+    stream = Agent(model).run("Hello", stream=True)
+    reader = asyncio.create_task(texts_of(stream))
+    await asyncio.wait_for(model.silent.wait(), 10)
+    assert stream.so_far().text == "a"
+    await asyncio.wait_for(asyncio.gather(stream.aclose(), stream.aclose()), 10)
+    assert model.closed.is_set()
+    assert await reader == ["a"]
+
+
+async def texts_of(stream: AgentRunStream) -> list[str]:
+    return [update.text async for update in stream]

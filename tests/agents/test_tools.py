@@ -11,7 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -320,7 +320,12 @@ class TestArguments:
         assert await f.invoke({"value": {"day": "2026-01-02", "count": 1}}) == datetime.date(2026, 1, 2)
         assert (await refused(f, {"value": {"day": "2026-01-02", "count": "1"}})).path == "/value/count"
 
-    @given(st.dictionaries(st.sampled_from("abc"), st.integers() | st.text(max_size=3), max_size=3))
+    @given(
+        st.dictionaries(
+            st.sampled_from("abc"), st.integers() | st.integers().map(str) | st.text(max_size=3), max_size=3
+        )
+    )
+    @example({"a": "12"})
     async def test_any_arguments_are_taken_or_refused(self, arguments: dict[str, Any]) -> None:
         @tool
         def f(a: int, b: str = "b") -> Any:

@@ -17,7 +17,7 @@ from accord.agents import (
 from accord.agents.scripted import Script
 from accord.agui import AGUIAgent, as_producer
 from accord.client import AGUIClient, ClientRun, InProcessTransport
-from accord.errors import AccordError
+from accord.errors import InputRejected, RunFailed
 from accord.producer import Run, drive
 from accord.protocol import JSON, ResumeEntry, RunAgentInput, to_wire
 from producer.recording import Recording, an_input
@@ -49,7 +49,10 @@ class Model(ScriptedChatClient):
 
 
 class Talk:
-    """One thread with a served agent, over `url` or in this process. Any warning of the client's is a failure."""
+    """One thread with a served agent, over `url` or in this process.
+
+    Any warning of the client's is a failure, and so is a stream that it rejects or that is cut short.
+    """
 
     def __init__(self, served: Agent | AGUIAgent | None = None, url: str | None = None, **options: Any) -> None:
         way = {"url": url} if served is None else {"transport": InProcessTransport(as_producer(served))}
@@ -61,7 +64,7 @@ class Talk:
         self.states: list[JSON] = []
 
     async def say(self, said: Any = "go", **options: Any) -> ClientRun:
-        """One run, read to its end, whichever that is."""
+        """One run, read to its end, which may be a failure of the agent's or a refusal of the input."""
         return await self.read(self.client.run(said, **options))
 
     async def answer(self, *payloads: Any, **options: Any) -> ClientRun:
@@ -76,7 +79,7 @@ class Talk:
             async for event in run:
                 self.events.append(to_wire(event))
                 self.states.append(self.client.state)
-        except AccordError:
+        except (InputRejected, RunFailed):
             assert run.error is not None
         assert self.warnings == []
         return run

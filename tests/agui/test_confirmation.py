@@ -592,7 +592,7 @@ class TestTrust:
 
     @pytest.mark.parametrize("other", [{"thread_id": "t2"}, {"scope": "somebody else"}])
     async def test_a_question_of_another_thread_or_scope(self, other: Any) -> None:
-        kitchen = Kitchen(lambda messages, options: "ok" if messages[-1].role is Role.TOOL else change())
+        kitchen = Kitchen(lambda messages, options: "ok" if messages and messages[-1].role is Role.TOOL else change())
         interrupt = await self.asked(kitchen)
         await run_alone(kitchen.agent, **{"run_id": "r2", "resume": [resolved(interrupt, {"approved": True})], **other})
         assert kitchen.ran == []

@@ -146,7 +146,7 @@ def test_a_snapshot_of_the_runs_own_messages_changes_nothing(seed: int) -> None:
     agent = Listening(Model(turns), tools=[echo])
     asked = [UserMessage(id="u1", content="go")]
     outlet = asyncio.run(run_alone(AGUIAgent(agent), messages=asked))
-    own = as_protocol(list(agent.stream._builder.build().messages))
+    own = as_protocol(list(agent.stream.so_far().messages))
     held = Conversation(an_input(messages=asked))
     for event in outlet.events:
         held.apply(event)

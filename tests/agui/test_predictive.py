@@ -544,6 +544,7 @@ class TestDisconnect:
         assert restored
         assert max(restored) < indices(talk.events, "TEXT_MESSAGE_START")[0]
         shown = [message.text for message in model.shown[-1] if "<shared_state>" in message.text]
+        assert bool(shown) is bool(old)
         assert all("steps" not in text or "boil" in text for text in shown), "the model sees what is so"
 
     async def test_over_http(self) -> None:

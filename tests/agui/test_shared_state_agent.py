@@ -36,12 +36,14 @@ class Model:
         return self._turns[len(self.asked) - 1]
 
 
-async def answered(model: Model, state: Any, *, schema: Any = Recipe, **options: Any) -> Recording:
+async def answered(
+    model: Model, state: Any, *, schema: Any = Recipe, failed: bool = False, **options: Any
+) -> Recording:
     run_input = an_input(state=state, messages=[UserMessage(id="u", content="Make it Cacio e pepe")])
     run, outlet = a_run(run_input)
     tools = options.pop("tools", ())
     await drive(SharedStateAgent(Agent(ScriptedChatClient(model), tools=tools), schema, **options), run)
-    consumed(outlet, run_input)
+    consumed(outlet, run_input, failed=failed)
     return outlet
 
 
@@ -94,11 +96,11 @@ async def test_what_does_not_fit_is_asked_for_once_more() -> None:
 
 @pytest.mark.parametrize("text", ["no json", '{"title": 1}', "[]", '{"title": "only"}', ""])
 async def test_what_never_fits_is_a_failed_run(text: str) -> None:
-    outlet = await answered(Model(text, text), OLD)
+    outlet = await answered(Model(text, text), OLD, failed=True)
     failed = outlet.events[-1]
     assert isinstance(failed, RunErrorEvent)
     assert failed.code == "invalid_state"
-    assert consumed(outlet, an_input(state=OLD)).state == OLD
+    assert consumed(outlet, an_input(state=OLD), failed=True).state == OLD
 
 
 async def test_other_contents_pass() -> None:

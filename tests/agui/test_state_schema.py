@@ -230,7 +230,7 @@ class TestIncoming:
 
     @staticmethod
     def agent(**options: Any) -> AGUIAgent:
-        return AGUIAgent(Agent(Model(["ok"])), state_schema=Pydantic, **options)
+        return AGUIAgent(Agent(Model(["ok", "ok"])), state_schema=Pydantic, **options)
 
     @pytest.mark.parametrize(
         ("state", "path"),

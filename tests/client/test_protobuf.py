@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from accord.client import AGUIClient, HTTPTransport, InProcessTransport, ReplayTransport, Wire
@@ -176,6 +176,7 @@ async def test_each_end_is_told_apart(ending: list[Raw], outcome: str, error: ty
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, len(WHOLE)), st.integers(1, 60))
+@example(len(WHOLE), 60)
 async def test_a_body_cut_anywhere_is_truncated_and_keeps_what_came(cut: int, chunk_bytes: int) -> None:
     client = playing(WHOLE[:cut], chunk_bytes=chunk_bytes)
     run = client.run()

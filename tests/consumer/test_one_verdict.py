@@ -128,11 +128,16 @@ def test_of_the_corpus(file: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "case", [case for f in corpus_files("schema-cases.json") for case in json.loads(f.read_text())]
+    "case",
+    [
+        case
+        for file in corpus_files("schema-cases.json")
+        for case in json.loads(file.read_text())
+        if case["definition"].endswith("Event")
+    ],
 )
 def test_of_the_schema_cases(case: Raw) -> None:
-    if case["definition"].endswith("Event"):
-        assert_one_verdict([STARTED, case["value"]])
+    assert_one_verdict([STARTED, case["value"]])
 
 
 NUMBERS = ["1.0", "1e2", "-0", "-0.0", "1e400", "NaN", "123456789012345678901234567890", "9007199254740992", "1" * 5000]

@@ -39,8 +39,11 @@ def a_run(run_input: RunAgentInput | None = None) -> tuple[Run, Recording]:
     return Run(run_input or an_input(), outlet), outlet
 
 
-def consumed(outlet: Recording, run_input: RunAgentInput | None = None) -> Conversation:
-    """The conversation of a consumer that started from `run_input` and read it all, without one warning."""
+def consumed(outlet: Recording, run_input: RunAgentInput | None = None, *, failed: bool = False) -> Conversation:
+    """The conversation of a consumer that started from `run_input` and read it all, without one warning.
+
+    A run that has failed must be meant to: whatever a producer raises ends its run and not its test.
+    """
     warnings: list[object] = []
     pipeline = Pipeline(on_deviation=warnings.append)
     conversation = Conversation(run_input or an_input(), on_deviation=warnings.append)
@@ -49,4 +52,5 @@ def consumed(outlet: Recording, run_input: RunAgentInput | None = None) -> Conve
             conversation.apply(event)
     pipeline.finish()
     assert warnings == []
+    assert (outlet.types[-1] == "RUN_ERROR") is failed
     return conversation

@@ -33,12 +33,12 @@ from accord.protocol import (
 from producer.recording import Recording, a_run, an_input, consumed
 
 
-async def emitted(producer: Callable[[Run], Any], **members: Any) -> Recording:
+async def emitted(producer: Callable[[Run], Any], *, failed: bool = False, **members: Any) -> Recording:
     """What a producer emits, driven from start to end; a consumer must accept all of it."""
     run_input = an_input(**members)
     run, outlet = a_run(run_input)
     await drive(producer, run)
-    consumed(outlet, run_input)
+    consumed(outlet, run_input, failed=failed)
     return outlet
 
 
@@ -138,7 +138,7 @@ async def test_an_exception_is_told_plainly_and_logged_whole(caplog: pytest.LogC
         raise ValueError("password=hunter2")
 
     with caplog.at_level(logging.ERROR, "accord"):
-        outlet = await emitted(producer)
+        outlet = await emitted(producer, failed=True)
     assert outlet.types == [
         "RUN_STARTED",
         "TEXT_MESSAGE_START",
@@ -158,7 +158,7 @@ async def test_a_failure_made_to_be_told_is_told() -> None:
     async def producer(run: Run) -> None:
         raise RunFailed("The kitchen is closed.", code="closed")
 
-    assert last(await emitted(producer)) == RunErrorEvent(message="The kitchen is closed.", code="closed")
+    assert last(await emitted(producer, failed=True)) == RunErrorEvent(message="The kitchen is closed.", code="closed")
 
 
 @pytest.mark.parametrize("text", ["cut \ud83d", "\udc00"])
@@ -166,26 +166,27 @@ async def test_a_failure_can_always_be_told(text: str) -> None:
     async def producer(run: Run) -> None:
         raise RunFailed(text, code=text)
 
-    assert last(await emitted(producer)).type == "RUN_ERROR"
+    assert last(await emitted(producer, failed=True)).type == "RUN_ERROR"
 
 
 async def test_a_producer_that_exits_fails_its_run_only() -> None:
     async def producer(run: Run) -> None:
         raise SystemExit(2)
 
-    assert (await emitted(producer)).types == ["RUN_STARTED", "RUN_ERROR"]
+    assert (await emitted(producer, failed=True)).types == ["RUN_STARTED", "RUN_ERROR"]
 
 
-async def test_a_state_that_cannot_be_sent_back_does_not_hide_the_failure() -> None:
+async def test_a_state_that_cannot_be_sent_back_does_not_hide_the_failure(caplog: pytest.LogCaptureFixture) -> None:
     async def producer(run: Run) -> None:
         run.state.predict(["a"]).show([{"op": "add", "path": "/a", "value": 1}])
-        raise ValueError
+        raise ValueError("the failure")
 
-    run_input = an_input(state=["\ud83d"])
-    run, outlet = a_run(run_input)
+    run, outlet = a_run()
     run.state.begin({"b": "\ud83d"})
     await drive(producer, run)
-    assert outlet.types[-1] == "RUN_ERROR"
+    assert outlet.types == ["RUN_STARTED", "STATE_DELTA", "RUN_ERROR"]
+    assert "ValueError: the failure" in caplog.text
+    assert "could not be taken back" in caplog.text
 
 
 async def test_an_event_larger_than_readers_take_does_not_leave() -> None:
@@ -292,7 +293,7 @@ async def test_a_result_that_cannot_be_encoded_fails_the_run() -> None:
     async def producer(run: Run) -> None:
         run.result = {"when": object()}
 
-    assert (await emitted(producer)).types == ["RUN_STARTED", "RUN_ERROR"]
+    assert (await emitted(producer, failed=True)).types == ["RUN_STARTED", "RUN_ERROR"]
 
 
 async def test_chunks_leave_expanded() -> None:
@@ -376,7 +377,7 @@ async def test_two_interrupts_of_one_id_fail_the_run() -> None:
         run.interrupt(Interrupt(id="i1", reason="a"))
         run.interrupt(Interrupt(id="i1", reason="b"))
 
-    assert (await emitted(producer)).types == ["RUN_STARTED", "RUN_ERROR"]
+    assert (await emitted(producer, failed=True)).types == ["RUN_STARTED", "RUN_ERROR"]
 
 
 async def test_a_subagent_that_raises_has_failed_and_the_run_goes_on() -> None:

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from accord.errors import AccordError, EncodingError, PatchError
 from accord.producer import Run, drive
-from accord.protocol import JSON, StateDeltaEvent, to_wire
+from accord.protocol import JSON, to_wire
 from accord.state import PointerError
 from producer.recording import Recording, a_run, an_input, consumed
 
@@ -23,13 +23,13 @@ def states(outlet: Recording) -> list[dict[str, Any]]:
     return [to_wire(event) for event in outlet.events if event.type.startswith("STATE_")]
 
 
-def run_with(state: JSON, work: Callable[[Run], Any]) -> Recording:
+def run_with(state: JSON, work: Callable[[Run], Any], *, failed: bool = False) -> Recording:
     """What a run emits whose producer does `work`; its consumer ends in the state the producer holds."""
     run_input = an_input(state=state)
     run, outlet = a_run(run_input)
     with run:
         work(run)
-    conversation = consumed(outlet, run_input)
+    conversation = consumed(outlet, run_input, failed=failed)
     assert conversation.state == run.state.value
     return outlet
 
@@ -201,7 +201,7 @@ def test_an_open_prediction_is_taken_back_at_the_end() -> None:
         run.state.predict(["a"]).show([{"op": "add", "path": "/a", "value": 1}])
         raise ValueError
 
-    outlet = run_with({"b": 2}, work)
+    outlet = run_with({"b": 2}, work, failed=True)
     assert outlet.types[-2:] == ["STATE_DELTA", "RUN_ERROR"]
 
 
@@ -335,7 +335,7 @@ def test_the_consumer_always_holds_what_the_producer_holds(first: JSON, changes:
             held = Recording()
             held.payloads = [*outlet.payloads]
             assert _equal(_state_of(held, first), run.state.value)
-    assert all(isinstance(event, StateDeltaEvent) or event.type != "STATE_DELTA" for event in outlet.events)
+    assert _equal(consumed(outlet, run_input).state, run.state.value)
 
 
 def _state_of(outlet: Recording, first: JSON) -> JSON:

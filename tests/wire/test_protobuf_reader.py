@@ -153,10 +153,12 @@ def test_a_long_frame_is_refused_by_its_length_alone() -> None:
     for length in (longest + 1, 2**32 - 1):
         with pytest.raises(ProtocolViolation, match=f"{length + 4} bytes is longer than max_frame_bytes=10485760"):
             ProtobufReader().feed(length.to_bytes(4, "big"))
+    reader = ProtobufReader()
+    *before, last = (longest + 1).to_bytes(4, "big")
+    for byte in before:
+        assert reader.feed(bytes([byte])) == []
     with pytest.raises(ProtocolViolation, match="max_frame_bytes"):
-        reader = ProtobufReader()
-        for byte in (longest + 1).to_bytes(4, "big"):
-            reader.feed(bytes([byte]))
+        reader.feed(bytes([last]))
 
 
 def test_nesting_is_bounded() -> None:

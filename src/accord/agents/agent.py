@@ -13,7 +13,7 @@ from accord.agents.errors import AgentSetupError
 from accord.agents.loop import FunctionLoop
 from accord.agents.message import MessagesInput, as_messages
 from accord.agents.middleware import Middleware, MiddlewareChain
-from accord.agents.response import AgentResponse
+from accord.agents.response import AgentResponse, ResponseBuilder
 from accord.agents.stream import AgentRunStream
 from accord.agents.tools import ToolLike, as_tools, definition_of
 from accord.sessions import AgentSession
@@ -128,7 +128,8 @@ class Agent:
             executor=self._executor,
             approval=approval,
         )
-        updates = AgentRunStream(loop.run(conversation), run_options.response_format)
+        response = ResponseBuilder(run_options.response_format)
+        updates = AgentRunStream(loop.run(conversation, response), response)
         return updates if stream else _whole(updates)
 
     def create_session(self, *, session_id: str | None = None) -> AgentSession:

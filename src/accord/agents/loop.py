@@ -63,7 +63,22 @@ class FunctionLoop:
     executor: Executor | None = None
     approval: ApprovalPolicy | None = None
 
-    async def run(self, messages: Sequence[Message]) -> AsyncGenerator[AgentResponseUpdate, None]:
+    async def run(
+        self, messages: Sequence[Message], response: ResponseBuilder
+    ) -> AsyncGenerator[AgentResponseUpdate, None]:
+        """The updates of the run, each of which `response` has when it comes."""
+
+        def told(result: FunctionResultContent, place: int | None = None) -> AgentResponseUpdate:
+            """The update with a result, which is in the conversation from here on."""
+            message_id = _new_message_id()
+            place = len(conversation) if place is None else place
+            conversation.insert(place, Message(Role.TOOL, result, message_id=message_id))
+            return kept(AgentResponseUpdate(result, Role.TOOL, message_id))
+
+        def kept(update: AgentResponseUpdate) -> AgentResponseUpdate:
+            response.add(update)
+            return update
+
         answers = take_answers(messages, self._runs_here)
         conversation = answers.conversation
         ids = _Ids(conversation)
@@ -71,36 +86,35 @@ class FunctionLoop:
         if answers.given:
             async with aclosing(self._carry_out(answers)) as results:
                 async for result in results:
-                    place = place_of_result(conversation, result.call_id)
-                    yield _told(result, conversation, place)
+                    yield told(result, place_of_result(conversation, result.call_id))
             if answers.unanswered:
-                yield self._approval_request(answers.unanswered)
+                yield kept(self._approval_request(answers.unanswered))
                 return
         for rounds in range(self.max_rounds + 1):
             tools_disabled = rounds == self.max_rounds
             if tools_disabled:
                 options = replace(options, tool_choice="none")
-            answer = ResponseBuilder()
             ids.begin_answer()
+            response.begin_answer()
             async with self.middleware.stream(self.client, self._request_for(conversation, options)) as updates:
                 async for update in updates:
                     labelled = self._labelled(update, ids)
-                    answer.add(labelled)
+                    response.add(labelled)
                     yield labelled
-            response = answer.build()
-            conversation.extend(response.messages)
-            elsewhere = _asked_elsewhere(response)
-            calls = [call for call in response.pending_calls if call.call_id not in elsewhere]
+            answer = response.answer()
+            conversation.extend(answer.messages)
+            elsewhere = _asked_elsewhere(answer)
+            calls = [call for call in answer.pending_calls if call.call_id not in elsewhere]
             held = {} if tools_disabled else {call.call_id: call for call in calls if self._is_held(call)}
             ready = [call for call in calls if call.call_id not in held]
             for wrong in [error for call in held.values() if (error := self._wrong_arguments(call))]:
                 del held[wrong.call_id]
-                yield _told(wrong, conversation, len(conversation))
+                yield told(wrong)
             async with aclosing(self._settle(ready, tools_disabled=tools_disabled)) as results:
                 async for result in results:
-                    yield _told(result, conversation, len(conversation))
+                    yield told(result)
             if any(self._runs_here(call.name) for call in held.values()):
-                yield self._approval_request(list(held.values()))
+                yield kept(self._approval_request(list(held.values())))
             if not calls or held or elsewhere:
                 return
             if options.tool_choice not in (None, "auto", "none"):
@@ -132,7 +146,7 @@ class FunctionLoop:
         return AgentResponseUpdate(
             ids.made_unique(update.contents),
             role,
-            ids.of_message(role) if update.message_id is None else update.message_id,
+            ids.of_message(role, update.message_id),
             update.author_name or (self.author_name if role is Role.ASSISTANT else None),
             update.finish_reason,
             update.response_id,
@@ -204,13 +218,6 @@ class FunctionLoop:
         return await call.tool.invoke(call.arguments, context, executor=self.executor)
 
 
-def _told(result: FunctionResultContent, conversation: list[Message], place: int) -> AgentResponseUpdate:
-    """The update with a result, which is in the conversation from here on, at `place`."""
-    message_id = _new_message_id()
-    conversation.insert(place, Message(Role.TOOL, result, message_id=message_id))
-    return AgentResponseUpdate(result, Role.TOOL, message_id)
-
-
 def _as_wrong(error: ToolArgumentsError, call: FunctionCallContent) -> FunctionResultContent:
     return as_error(f"wrong arguments: {error}", call)
 
@@ -230,23 +237,29 @@ def _asked_elsewhere(response: AgentResponse) -> set[str]:
 
 
 class _Ids:
-    """Ids that are unique in a conversation. Some model servers give none to their messages, or start to count their
-    calls anew with each answer."""
+    """Ids that are unique in a conversation. Some model servers give their messages none, or start to count anew with
+    each answer."""
 
     def __init__(self, conversation: Sequence[Message]) -> None:
-        self._taken = {call.call_id for message in conversation for call in message.function_calls}
-        self._renamed: dict[str, str] = {}
-        self._messages: dict[Role, str] = {}
+        self._calls = {call.call_id for message in conversation for call in message.function_calls}
+        self._messages = {message.message_id for message in conversation}
+        self.begin_answer()
 
     def begin_answer(self) -> None:
-        self._renamed = {}
-        self._messages = {}
+        """What is taken by now is not the model's to give once more."""
+        self._call_ids: dict[str, str] = {}  # the id that stands for the one the model gives
+        self._message_ids: dict[str, str] = {}
+        self._nameless: dict[Role, str] = {}
 
-    def of_message(self, role: Role) -> str:
-        """The id of the message of this role in the answer, where the model has none."""
-        message_id = self._messages.get(role)
+    def of_message(self, role: Role, given: str | None) -> str:
+        """The id of a message of the answer; all that the model gives none are one for each role."""
+        message_id = self._nameless.get(role) if given is None else self._message_ids.get(given)
         if message_id is None:
-            message_id = self._messages[role] = _new_message_id()
+            if given is None:
+                message_id = self._nameless[role] = _new_message_id()
+            else:
+                message_id = self._message_ids[given] = _new_message_id() if given in self._messages else given
+            self._messages.add(message_id)
         return message_id
 
     def made_unique(self, contents: tuple[Content, ...]) -> tuple[Content, ...]:
@@ -258,14 +271,14 @@ class _Ids:
     def _made_unique(self, content: Content) -> Content:
         if not isinstance(content, FunctionCallContent | FunctionResultContent):
             return content
-        call_id = self._renamed.get(content.call_id)
+        call_id = self._call_ids.get(content.call_id)
         if call_id is None:
             call_id = content.call_id
             if isinstance(content, FunctionCallContent):
-                if call_id in self._taken:
+                if call_id in self._calls:
                     call_id = f"call_{uuid4().hex}"
-                self._taken.add(call_id)
-                self._renamed[content.call_id] = call_id
+                self._calls.add(call_id)
+                self._call_ids[content.call_id] = call_id
         return content if call_id == content.call_id else msgspec.structs.replace(content, call_id=call_id)
 
 

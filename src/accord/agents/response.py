@@ -6,7 +6,7 @@ function call with the earlier fragments of its `call_id`, wherever they stand.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -79,7 +79,7 @@ class AgentResponse:
 
 
 class ResponseBuilder:
-    """Takes updates as they come; `build` gives the response of those so far."""
+    """Takes updates as they come: `build` gives the response of those so far, `answer` that of the latest answer's."""
 
     def __init__(self, response_format: ResponseFormat | None = None) -> None:
         self._response_format = response_format
@@ -87,6 +87,12 @@ class ResponseBuilder:
         self._by_id: dict[tuple[Role, str], _OpenMessage] = {}
         self._usage: Usage | None = None
         self._finish_reason: str | None = None
+        self._before = 0  # how many messages the answers before the latest have
+
+    def begin_answer(self) -> None:
+        """What comes from here on is another answer: no fragment of it joins what was there before."""
+        self._before = len(self._messages)
+        self._by_id.clear()
 
     def add(self, update: AgentResponseUpdate) -> None:
         if update.finish_reason is not None:
@@ -98,12 +104,18 @@ class ResponseBuilder:
                 self._message_of(update).add(content)
 
     def build(self) -> AgentResponse:
-        messages = tuple(message.build() for message in self._messages)
-        return AgentResponse(messages, self._usage, self._finish_reason, self._response_format)
+        return AgentResponse(self._built(self._messages), self._usage, self._finish_reason, self._response_format)
+
+    def answer(self) -> AgentResponse:
+        """What came since `begin_answer`: its messages alone."""
+        return AgentResponse(self._built(self._messages[self._before :]))
+
+    def _built(self, messages: Sequence[_OpenMessage]) -> tuple[Message, ...]:
+        return tuple(message.build() for message in messages)
 
     def _message_of(self, update: AgentResponseUpdate) -> _OpenMessage:
         if update.message_id is None:
-            message = self._messages[-1] if self._messages else None
+            message = self._messages[-1] if len(self._messages) > self._before else None
             if message is None or message.role is not update.role:
                 message = self._open(update)
         else:

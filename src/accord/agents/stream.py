@@ -8,7 +8,6 @@ from types import TracebackType
 
 from accord.agents.errors import RunIncomplete
 from accord.agents.response import AgentResponse, ResponseBuilder
-from accord.agents.structured import ResponseFormat
 from accord.agents.update import AgentResponseUpdate
 
 
@@ -19,11 +18,9 @@ class AgentRunStream:
     `async with agent.run(..., stream=True) as stream` closes it.
     """
 
-    def __init__(
-        self, updates: AsyncGenerator[AgentResponseUpdate, None], response_format: ResponseFormat | None = None
-    ) -> None:
+    def __init__(self, updates: AsyncGenerator[AgentResponseUpdate, None], response: ResponseBuilder) -> None:
         self._updates = updates
-        self._builder = ResponseBuilder(response_format)
+        self._response = response  # `updates` adds to it what it yields
         self._reader: asyncio.Task[object] | None = None
         self._reader_left: asyncio.Event | None = None  # while somebody who closes waits for it
         self._closing = False
@@ -56,12 +53,11 @@ class AgentRunStream:
             if self._reader_left is not None:
                 self._reader_left.set()
                 self._reader_left = None
-        self._builder.add(update)
         return update
 
     def so_far(self) -> AgentResponse:
         """What has been read of the run, as one response."""
-        return self._builder.build()
+        return self._response.build()
 
     async def response(self) -> AgentResponse:
         """Read what is left of the run; all of it as one response.
@@ -81,9 +77,9 @@ class AgentRunStream:
         """
         self._closing = True
         if self._reader is not None and self._reader is not asyncio.current_task():
-            self._reader.cancel()
             if self._reader_left is None:
                 self._reader_left = asyncio.Event()
+                self._reader.cancel()
             await self._reader_left.wait()
         await self._updates.aclose()
 

@@ -6,7 +6,7 @@ at once; `agent_run` does one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Awaitable, Collection, Iterable, Mapping
 
 from accord.agents import Agent
 from accord.agui.agent_run import AgentRun
@@ -76,9 +76,9 @@ class AGUIAgent:
         self.trust_instructions = trust_instructions
         self.threads: ThreadStore = threads or InMemoryThreadStore()
 
-    async def __call__(self, run: Run) -> None:
+    def __call__(self, run: Run) -> Awaitable[None]:
         """Answers the run's input."""
-        await AgentRun(self, run).go()
+        return AgentRun(self, run).go()
 
     async def check_input(self, run_input: RunAgentInput, *, scope: str = "") -> None:
         """Refuses, before anything streams, an input that is well-formed but not for this agent.

@@ -35,6 +35,7 @@ from accord.agents import (
     FunctionResultContent,
     Message,
     Role,
+    TextContent,
     ToolDefinition,
     function_middleware,
 )
@@ -273,6 +274,9 @@ class AgentRun:
 
     def _take(self, update: AgentResponseUpdate) -> None:
         for content in update.contents:
+            if isinstance(content, TextContent):  # nearly all that there is, and nothing to it
+                self._emission.content(update, content)
+                continue
             if isinstance(content, FunctionApprovalRequestContent):
                 self._asked.append(content.call)
                 continue

@@ -14,10 +14,9 @@ import json
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, Self, get_args
+from typing import TYPE_CHECKING, Any, Self, get_args
 from weakref import WeakKeyDictionary
 
-import httpx
 from msgspec import UNSET, Struct, UnsetType, to_builtins
 
 from accord.agents import (
@@ -43,7 +42,7 @@ from accord.agui.emission import JSON_MEDIA_TYPE, content_part, result_for_inter
 from accord.agui.event_content import AGUIEventContent, StateDeltaContent
 from accord.agui.interrupts import arguments_of
 from accord.agui.messages import read_part
-from accord.client import AGUIClient, Auth, HTTPTransport, Transport, resume_entries
+from accord.client import AGUIClient, Transport, resume_entries
 from accord.consumer import OnDeviation
 from accord.errors import AccordError, EncodingError, RunFailed
 from accord.protocol import (
@@ -78,6 +77,11 @@ from accord.protocol import (
 from accord.protocol import Message as ProtocolMessage
 from accord.sessions import AgentSession, SessionError
 
+if TYPE_CHECKING:
+    import httpx
+
+    from accord.client import Auth, HTTPTransport
+
 __all__ = ["SOURCE_ID", "AGUIChatClient", "AGUIEventContent", "StateDeltaContent"]
 
 #: The key of an agent session's state under which the thread is kept.
@@ -107,6 +111,8 @@ class AGUIChatClient:
             raise ValueError("AGUIChatClient takes exactly one of server_url and transport=")
         self._own: HTTPTransport | None = None
         if server_url is not None:
+            from accord.client import HTTPTransport  # a server that asks no other server does without HTTP's client
+
             self._own = HTTPTransport(server_url, headers=headers, auth=auth, http_client=http_client)
         self._transport: Transport | None = transport or self._own
         self._first_state = state

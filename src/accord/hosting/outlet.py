@@ -41,7 +41,7 @@ class BufferedOutlet:
         self._discarding = False
         self._waiter: asyncio.Future[None] | None = None  # the sender, while it waits
         self._wake_at = _AWAKE  # how many waiting bytes wake it
-        self._drained = asyncio.Event()
+        self._drained: asyncio.Event | None = None  # while a producer is held
 
     # The producer's side
 
@@ -65,7 +65,8 @@ class BufferedOutlet:
         if self._discarding:  # nobody waits for anything, but a loop around this call must not hold the event loop
             await asyncio.sleep(0)
         while self.buffered > self.high_water:
-            self._drained.clear()
+            if self._drained is None:
+                self._drained = asyncio.Event()
             await self._drained.wait()
 
     # The connection's side
@@ -102,17 +103,18 @@ class BufferedOutlet:
         """The server has what was taken."""
         with self._lock:
             self._hold(0)
-        if self._waiting <= self.high_water:
-            self._drained.set()
+        if self._drained is not None and self._waiting <= self.high_water:
+            self._release()
 
-    async def wait(self, at_least: int) -> None:
-        """Returns when `at_least` bytes are waiting, an event was refused, or somebody calls `nudge`."""
+    def wait(self, at_least: int) -> Awaitable[None]:
+        """Returns, when awaited, as soon as `at_least` bytes are waiting, an event was refused, or somebody calls
+        `nudge`."""
         with self._lock:
             if self._waiting >= at_least or self._overflowed:
-                return
+                return CAUGHT_UP
             self._waiter = self._loop.create_future()
             self._wake_at = at_least
-        await self._waiter
+            return self._waiter
 
     def nudge(self) -> None:
         """Makes a `wait` return."""
@@ -127,7 +129,14 @@ class BufferedOutlet:
             self._framed.clear()
             self._waiting = 0
             self._hold(0)
+        if self._drained is not None:
+            self._release()
+
+    def _release(self) -> None:
+        """Lets the producers go on that are held."""
+        assert self._drained is not None
         self._drained.set()
+        self._drained = None
 
     # With the lock held
 
