@@ -61,14 +61,17 @@ class TestPatches:
         return calls_each(prepare)
 
     def test_one_is_a_few_calls(self) -> None:
-        assert self.each(413, read=False) <= 66
+        assert self.each(413, read=False) <= 50
+
+    def test_one_at_places_that_came_before_is_hardly_any(self) -> None:
+        assert self.each(40, read=False) <= 20
 
     def test_one_that_somebody_reads_is_a_few_more(self) -> None:
-        assert self.each(413, read=True) - self.each(413, read=False) <= 14
+        assert self.each(413, read=True) <= 75
 
     def test_its_calls_do_not_depend_on_the_state(self) -> None:
-        # Some pointers are remembered from one patch to the next, and some are not.
-        assert self.each(4_130, read=True) == pytest.approx(self.each(413, read=True), abs=5)
+        # Some pointers and indices are remembered from one patch to the next, and some are not.
+        assert self.each(4_130, read=True) == pytest.approx(self.each(413, read=True), abs=9)
 
 
 class TestDifferences:
@@ -96,7 +99,7 @@ class TestDifferences:
 class TestGrowingJSON:
     def test_calls_grow_with_the_text_and_no_faster(self) -> None:
         short, long = (compact(recipe(size)).decode() for size in (24_000, 150_000))
-        assert calls(reading(short)) <= 13 * len(short) / 4
+        assert calls(reading(short)) <= 11.5 * len(short) / 4
         assert calls(reading(long)) <= 1.2 * calls(reading(short)) * len(long) / len(short)
 
     def test_an_object_is_sent_less_than_three_times(self) -> None:

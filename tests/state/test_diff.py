@@ -168,6 +168,13 @@ class TestSmall:
         assert check(ITEMS, new) == expected
         assert check({"a": ITEMS}, {"a": new}) == [{**expected[0], "path": "/a/17/text"}]
 
+    @pytest.mark.parametrize("at", [0, 1, 2, 3, 7, 254, 255, 256, 300, 509, 510, 511, 598, 599])
+    def test_one_changed_element_wherever_it_is(self, at: int) -> None:
+        old: JSON = [{"n": number} for number in range(600)]
+        new: JSON = copy.deepcopy(old)
+        new[at]["n"] = True
+        assert diff(old, new) == [{"op": "replace", "path": f"/{at}/n", "value": True}]
+
     def test_one_element_more_or_less(self) -> None:
         new = [*ITEMS[:9], {"id": 99, "text": "new"}, *ITEMS[9:]]
         assert check(ITEMS, new) == [{"op": "add", "path": "/9", "value": {"id": 99, "text": "new"}}]

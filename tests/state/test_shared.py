@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from accord.errors import PatchError
-from accord.state import SharedValue, apply_patch, identical
+from accord.state import SharedValue, apply_patch, identical, parse_pointer
+from accord.state.editing import SCALARS
 from state.values import json_values, lines_run
+from support.counting import calls
 
 PATHS = ["", "/a", "/b", "/a/b", "/a/0", "/0", "/-", "/a/-", "/1", "/b/a/0", "/a/b/a", "/0/a"]
 
@@ -34,6 +36,10 @@ operations = st.one_of(
 )
 
 
+def put(path: str, value: Any) -> dict[str, Any]:
+    return {"op": "replace", "path": path, "value": value}
+
+
 class SharedAndPlain(RuleBasedStateMachine):
     """`SharedValue` beside `apply_patch`; everything either of them was given or gave is watched for changes."""
 
@@ -49,6 +55,11 @@ class SharedAndPlain(RuleBasedStateMachine):
 
     @rule(patch=st.lists(operations, max_size=4))
     def apply(self, patch: list[dict[str, Any]]) -> None:
+        """The same patch twice: what the first one remembered, the second one uses."""
+        self.apply_once(patch)
+        self.apply_once(patch)
+
+    def apply_once(self, patch: list[dict[str, Any]]) -> None:
         self.watch(patch)
         refusal = ""
         try:
@@ -109,6 +120,18 @@ class SharedAndPlain(RuleBasedStateMachine):
                 nodes.extend(node.values() if isinstance(node, dict) else node)
         assert sorted(found) == sorted(editor._owned)
 
+    @invariant()
+    def what_is_remembered_of_places_is_where_their_pointers_lead(self) -> None:
+        if not hasattr(self, "shared"):
+            return
+        editor = self.shared._editor
+        for pointer, (container, key) in editor.places.items():
+            tokens = parse_pointer(pointer)
+            assert container is editor.look_up(tokens[:-1])
+            assert container[key] is editor.look_up(tokens)
+            assert type(container[key]) in SCALARS
+            assert id(container) in editor._owned
+
     def teardown(self) -> None:
         if hasattr(self, "shared"):
             assert identical(self.shared.value, self.plain)
@@ -152,6 +175,9 @@ def test_unread_containers_are_changed_in_place() -> None:
         finally:
             tracemalloc.stop()
 
+    for number in range(53):  # pointers are remembered by all values together, which is not to be counted here
+        for operation in patch(number):
+            parse_pointer(operation["path"])
     copied_once = peak(range(1))
     assert copied_once > 400_000
     assert peak(range(1, 50)) < copied_once / 10
@@ -293,6 +319,88 @@ def test_a_copy_shared_by_two_places_is_edited_in_one() -> None:
     shared.apply([{"op": "move", "from": "/d/b", "path": "/e"}, {"op": "add", "path": "/e/c/-", "value": 4}])
     shared.apply([{"op": "add", "path": "/a/b/c/-", "value": 5}])
     assert shared.value == {"a": {"b": {"c": [1, 2, 5]}}, "d": {}, "e": {"c": [1, 2, 3, 4]}}
+
+
+class TestPlacesThatAreRemembered:
+    """A scalar put where one was put before is not looked for again, and obeys every rule all the same."""
+
+    @staticmethod
+    def shared() -> SharedValue:
+        shared = SharedValue({"a": {"b": 1, "c": 2}, "list": [{"n": 1}, {"n": 2}, 3]})
+        shared.apply([put("/a/b", 5), put("/list/0/n", 5), put("/list/2", 5)])
+        return shared
+
+    def test_it_takes_no_search(self) -> None:
+        shared = self.shared()
+        assert calls(lambda: shared.apply([put("/a/b", 6)])) + 5 < calls(lambda: shared.apply([put("/a/c", 6)]))
+        assert shared.value == {"a": {"b": 6, "c": 6}, "list": [{"n": 5}, {"n": 2}, 5]}
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"op": "add", "path": "/list/0", "value": 0},
+            {"op": "add", "path": "/list/-", "value": 0},
+            {"op": "remove", "path": "/list/1"},
+            {"op": "replace", "path": "/a", "value": {"b": 0}},
+            {"op": "replace", "path": "/a/b", "value": {}},
+            {"op": "add", "path": "/a", "value": {"b": 0}},
+            {"op": "replace", "path": "", "value": {"a": {"b": 0}}},
+            {"op": "move", "from": "/list/1", "path": "/list/0"},
+            {"op": "copy", "from": "/a", "path": "/list/1"},
+            {"op": "copy", "from": "/a", "path": "/d"},
+        ],
+    )
+    def test_it_is_found_anew_when_things_have_moved(self, change: dict[str, Any]) -> None:
+        shared = self.shared()
+        plain = apply_patch(copy.deepcopy(self.shared().value), [change])
+        shared.apply([change])
+        for path in ("/a/b", "/list/0/n", "/list/2"):
+            with contextlib.suppress(PatchError):
+                plain = apply_patch(plain, [put(path, 6)])
+            with contextlib.suppress(PatchError):
+                shared.apply([put(path, 6)])
+        assert shared.value == plain
+
+    def test_what_was_handed_out_stays(self) -> None:
+        shared = self.shared()
+        seen = shared.value
+        shared.apply([put("/a/b", 6)])
+        assert seen == {"a": {"b": 5, "c": 2}, "list": [{"n": 5}, {"n": 2}, 5]}
+
+    def test_what_is_gone_is_not_replaced(self) -> None:
+        shared = self.shared()
+        shared.apply([{"op": "remove", "path": "/a/b"}])
+        with pytest.raises(PatchError, match="no member 'b' to replace"):
+            shared.apply([put("/a/b", 6)])
+
+    def test_a_refused_patch_takes_it_back(self) -> None:
+        shared = self.shared()
+        with pytest.raises(PatchError, match="operation 3 "):
+            shared.apply([put("/a/b", 6), put("/a/b", 7), put("/list/2", 6), put("/list/3", 6)])
+        assert shared.value == {"a": {"b": 5, "c": 2}, "list": [{"n": 5}, {"n": 2}, 5]}
+
+    def test_nor_is_a_place_in_it_remembered(self) -> None:
+        shared = self.shared()
+        with pytest.raises(PatchError, match="operation 2 "):
+            shared.apply([put("/a", {"b": 6}), put("/a/b", 7), put("/list/3", 6)])
+        shared.apply([put("/a/b", 8)])
+        assert shared.value == {"a": {"b": 8, "c": 2}, "list": [{"n": 5}, {"n": 2}, 5]}
+
+    @pytest.mark.parametrize("limit", ["max_depth", "max_pointer_length"])
+    def test_limits_hold(self, limit: str) -> None:
+        limits: Any = {limit: 2}
+        with pytest.raises(PatchError, match=limit):
+            self.shared().apply([put("/list/0/n", 6)], **limits)
+
+    def test_no_more_than_so_many_are(self) -> None:
+        shared = SharedValue({str(number): 0 for number in range(5_000)})
+        for number in range(5_000):
+            shared.apply([put(f"/{number}", 1)])
+            assert len(shared._editor.places) <= 1_024
+        long = "x" * 1_000
+        shared = SharedValue({long: 0})
+        shared.apply([put(f"/{long}", 1)])
+        assert not shared._editor.places
 
 
 class TestMeasuresOfParts:

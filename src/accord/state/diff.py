@@ -104,10 +104,11 @@ class _Comparison:
         return cost
 
     def _lists(self, old: list[JSON], new: list[JSON], path: str, depth: int) -> int:
-        start = 0 if len(old) == len(new) == 1 else _common_start(old, new)
+        shorter = min(len(old), len(new))
+        start = 0 if len(old) == len(new) == 1 else _common(old, new, shorter)
         old_end, new_end = len(old), len(new)
         if old_end - start != 1 or new_end - start != 1:
-            tail = _common_start(old[start:][::-1], new[start:][::-1])
+            tail = _common(old, new, shorter - start, backwards=True)
             old_end, new_end = old_end - tail, new_end - tail
         olds, news = old[start:old_end], new[start:new_end]
         if len(olds) == 1 and len(news) == 1:
@@ -178,30 +179,53 @@ def _size(op: str, path: str) -> int:
     return len('{"op":"","path":},') + len(op) + json_size(path)
 
 
-def _common_start(old: Sequence[JSON], new: Sequence[JSON]) -> int:
-    """How many elements at the start of both lists are the same.
+def _common(old: list[JSON], new: list[JSON], most: int, *, backwards: bool = False) -> int:
+    """How many elements, of `most`, are the same from the start of both lists on, or from the end.
 
     Equal copies are compared as bytes, more and more of them at a time while that succeeds.
     """
-    length = min(len(old), len(new))
+    old_last, new_last = len(old) - 1, len(new) - 1
     index, step = 0, 1
-    while index < length:
-        if old[index] is new[index]:
-            index += 1
-            continue
-        step = min(step, length - index)
+    while index < most:
+        if backwards:
+            while index < most and old[old_last - index] is new[new_last - index]:
+                index += 1
+        else:
+            while index < most and old[index] is new[index]:
+                index += 1
+        step = min(step, most - index)
+        olds, news = _part(old, index, step, backwards), _part(new, index, step, backwards)
         if step > 1:
-            if _same_bytes(old[index : index + step], new[index : index + step]):
+            if _same_bytes(olds, news):
                 index += step
                 step = min(2 * step, _MAX_STEP)
             else:
-                step //= 2
-        elif identical(old[index], new[index]):
-            index += 1
+                index += _common_by_halves(olds, news, backwards)
+                step = 1
+        elif identical(olds, news):
+            index += step
             step = 2
         else:
             break
     return index
+
+
+def _common_by_halves(old: list[JSON], new: list[JSON], backwards: bool) -> int:
+    """The same of two lists that are not the same as bytes: each element is encoded once more."""
+    same, different = 0, len(old)
+    while different - same > 1:
+        step = (different - same) // 2
+        if _same_bytes(_part(old, same, step, backwards), _part(new, same, step, backwards)):
+            same += step
+        else:
+            different = same + step
+    return same
+
+
+def _part(values: list[JSON], index: int, step: int, backwards: bool) -> list[JSON]:
+    """`step` elements from `index` on, counted from the end if `backwards`; in their order."""
+    start = len(values) - index - step if backwards else index
+    return values[start : start + step]
 
 
 def _same_bytes(old: Sequence[JSON], new: Sequence[JSON]) -> bool:

@@ -15,11 +15,18 @@ from accord.state.pointer import array_index, insertion_index, shorten
 Tokens: TypeAlias = tuple[str, ...]
 Container: TypeAlias = dict[str, Any] | list[Any]
 
-_ABSENT: Any = object()
+SCALARS: Final = frozenset({str, int, float, bool, type(None)})
+"""The types of values that nothing can lie below."""
+
+PLACE_LENGTH: Final = 128
+"""How many characters, and so how many levels at most, the pointer of a remembered place has."""
+
+_MAX_PLACES: Final = 1_024
+"""A stream of patches names the same few places again and again."""
 
 # The log holds one tuple an edit: what was done, to which container, under which key, and what was there before.
 _ROOT: Final = 0
-_SET: Final = 1
+SET: Final = 1
 _INSERTED: Final = 2
 _REMOVED: Final = 3
 
@@ -36,15 +43,20 @@ class Editor:
     `copy` shares between two places is owned by neither; what leaves the document leaves `owned` as well.
     Giving up a subtree costs no more than making it did.
 
+    `places` says where scalars were replaced by scalars, as container and key by pointer: whoever puts a scalar there
+    need not look for the place again, and has only to log it in `edits`. Each container in it is owned and stands
+    where the pointer leads. So all are forgotten when anything leaves the document, or `owned`, or moves within a list.
+
     `depth_bound` is for whoever limits the document's depth: no fewer levels than it has, None when that is not known.
     """
 
-    __slots__ = ("_dropped", "_edits", "_measures", "_owned", "_root", "_split", "depth_bound")
+    __slots__ = ("_dropped", "_measures", "_owned", "_root", "_split", "depth_bound", "edits", "places")
 
     def __init__(self, root: Any) -> None:
         self._root = root
         self._owned: dict[int, Container] = {}
-        self._edits: list[tuple[int, Any, Any, Any]] = []
+        self.edits: list[tuple[int, Any, Any, Any]] = []
+        self.places: dict[str, tuple[Any, str | int]] = {}
         self._dropped: list[Container] = []
         self._split = False
         self._measures = Measures()
@@ -59,14 +71,16 @@ class Editor:
         """The document, to be handed out: nothing in it is changed in place from here on."""
         if self._owned:
             self._owned = {}
+            self.places.clear()
         return self._root
 
     def commit(self) -> None:
         """Keep the edits made since the last `commit` or `roll_back`."""
-        self._edits.clear()
-        for value in self._dropped:
-            self._disown(value)
-        self._dropped.clear()
+        self.edits.clear()
+        if self._dropped:
+            for value in self._dropped:
+                self._disown(value)
+            self._dropped.clear()
         self._split = False
 
     def roll_back(self) -> None:
@@ -74,7 +88,7 @@ class Editor:
 
         The order of an object's members, which JSON gives no meaning, may end differently where one was removed.
         """
-        for kind, container, key, old in reversed(self._edits):
+        for kind, container, key, old in reversed(self.edits):
             if kind is _ROOT:
                 self._disown(self._root)
                 self._root = old
@@ -90,7 +104,8 @@ class Editor:
                 container.insert(key, old)
             else:
                 container[key] = old
-        self._edits.clear()
+        self.edits.clear()
+        self.places.clear()
         self._dropped.clear()
         self._split = False
 
@@ -102,26 +117,33 @@ class Editor:
         key = tokens[-1]
         if isinstance(parent, list):
             index = insertion_index(key, len(parent))
+            if index < len(parent):
+                self.places.clear()
             parent.insert(index, value)
-            self._edits.append((_INSERTED, parent, index, None))
+            self.edits.append((_INSERTED, parent, index, None))
         elif key in parent:
             self._set(parent, key, value)
         else:
             parent[key] = value
-            self._edits.append((_INSERTED, parent, key, None))
+            self.edits.append((_INSERTED, parent, key, None))
 
-    def replace(self, tokens: Tokens, value: Any) -> None:
+    def replace(self, tokens: Tokens, value: Any, pointer: str) -> None:
+        """Put `value` where something is already; `pointer` is the text of `tokens`."""
         if not tokens:
             self._set_root(value)
             return
-        parent = self._own_parent(tokens)
-        key = tokens[-1]
-        if isinstance(parent, list):
-            self._set(parent, array_index(key, len(parent)), value)
-        elif key in parent:
-            self._set(parent, key, value)
+        parent: Any = self._own_parent(tokens)
+        token = tokens[-1]
+        if type(parent) is list:
+            key: str | int = array_index(token, len(parent))
+        elif token in parent:
+            key = token
         else:
-            raise Refused(f"no member {shorten(key)} to replace")
+            raise Refused(f"no member {shorten(token)} to replace")
+        if self._set(parent, key, value) and len(pointer) <= PLACE_LENGTH:
+            if len(self.places) >= _MAX_PLACES:
+                self.places.clear()
+            self.places[pointer] = parent, key
 
     def remove(self, tokens: Tokens) -> None:
         self._drop(self._take(tokens))
@@ -137,6 +159,7 @@ class Editor:
     def copy(self, source: Tokens, target: Tokens) -> None:
         value = self.look_up(source)
         if id(value) in self._owned:
+            self.places.clear()
             self._disown(value)
             self._split = True
         self.add(target, value)
@@ -149,7 +172,7 @@ class Editor:
         """The value at `tokens`, not to be changed."""
         node = self._root
         for token in tokens:
-            node = _child(node, token)[1]
+            node = node[_key(node, token)]
         return node
 
     def size(self, tokens: Tokens, limit: int) -> int:
@@ -195,21 +218,25 @@ class Editor:
         if id(node) not in owned:
             copy = self._copy_of(node, tokens[0])
             if self._split:
-                self._edits.append((_ROOT, None, None, node))
+                self.edits.append((_ROOT, None, None, node))
             node = self._root = copy
         for position in range(len(tokens) - 1):
-            key, child = _child(node, tokens[position])
+            token = tokens[position]
+            key = token if type(node) is dict and token in node else _key(node, token)
+            child = node[key]
             if id(child) not in owned:
                 copy = self._copy_of(child, tokens[position + 1])
                 if self._split:
-                    self._edits.append((_SET, node, key, child))
+                    self.edits.append((SET, node, key, child))
                 child = node[key] = copy
             node = child
         return node  # type: ignore[no-any-return]
 
     def _copy_of(self, value: Any, token: str) -> Container:
         copy: Container
-        if isinstance(value, dict):
+        if type(value) is dict:
+            copy = value.copy()
+        elif isinstance(value, dict):
             copy = dict(value)
         elif isinstance(value, list):
             copy = value[:]
@@ -221,20 +248,27 @@ class Editor:
     def _take(self, tokens: Tokens) -> Any:
         if not tokens:
             raise Refused("the whole document cannot be removed")
-        parent = self._own_parent(tokens)
-        key, value = _child(parent, tokens[-1])
-        del parent[key]
-        self._edits.append((_REMOVED, parent, key, value))
+        parent: Any = self._own_parent(tokens)
+        key = _key(parent, tokens[-1])
+        self.places.clear()
+        value = parent.pop(key)
+        self.edits.append((_REMOVED, parent, key, value))
         return value
 
-    def _set(self, container: Any, key: str | int, value: Any) -> None:
+    def _set(self, container: Any, key: str | int, value: Any) -> bool:
+        """Put `value` in place of another one; whether both are scalars."""
         old = container[key]
         container[key] = value
-        self._edits.append((_SET, container, key, old))
+        self.edits.append((SET, container, key, old))
+        if type(old) in SCALARS and type(value) in SCALARS:
+            return True
+        self.places.clear()
         self._drop(old)
+        return False
 
     def _set_root(self, value: Any) -> None:
-        self._edits.append((_ROOT, None, None, self._root))
+        self.places.clear()
+        self.edits.append((_ROOT, None, None, self._root))
         self._drop(self._root)
         self._root = value
 
@@ -251,16 +285,14 @@ class Editor:
                 values.extend(node.values() if isinstance(node, dict) else node)
 
 
-def _child(node: Any, token: str) -> tuple[Any, Any]:
-    """The key of `token` in `node` and the value it holds."""
+def _key(node: Any, token: str) -> str | int:
+    """The member name or index that `token` is in `node`, where something stands under it."""
     if isinstance(node, dict):
-        value = node.get(token, _ABSENT)
-        if value is _ABSENT:
-            raise Refused(f"no member {shorten(token)}")
-        return token, value
+        if token in node:
+            return token
+        raise Refused(f"no member {shorten(token)}")
     if isinstance(node, list):
-        index = array_index(token, len(node))
-        return index, node[index]
+        return array_index(token, len(node))
     raise Refused(f"nothing can lie at {shorten(token)}, below a {_name(node)}")
 
 

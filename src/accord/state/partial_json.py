@@ -8,6 +8,7 @@ stay within a small multiple of the text.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import NoReturn, TypeAlias
 
 from accord.errors import AccordError
@@ -15,7 +16,7 @@ from accord.protocol import JSON, JSONObject
 from accord.protocol.conform import escape_token
 from accord.state.json_reader import MAX_DEPTH, MAX_KEY_LENGTH, MAX_LENGTH, MAX_NUMBER_LENGTH, Frame, JSONReader
 from accord.state.pacing import OPERATION_COST, Due, Pace
-from accord.state.pointer import is_refused_below, parse_pointer
+from accord.state.pointer import REFUSED_NAMES, is_refused_below, parse_pointer
 
 Pointers: TypeAlias = tuple[str, ...]
 
@@ -75,7 +76,7 @@ class PartialJSON:
         self._held: list[str] = []
         self._received = 0
         self._wake_at: float = 0
-        self._due_at: float | None = None
+        self._due_at = -inf
         self._depth = 0
         self._closings = 0
 
@@ -110,8 +111,8 @@ class PartialJSON:
         operations around it are due, and `LimitExceeded`; after that the object is of no use.
         """
         self._held.append(text)
-        self._received += len(text)
-        waiting = self._received < self._wake_at and (now is None or (self._due_at is not None and now < self._due_at))
+        received = self._received = self._received + len(text)
+        waiting = received < self._wake_at and (now is None or now < self._due_at)
         if waiting:
             # Nothing can be due, unless the text on the wire or the document ends in this piece.
             if self._sent_text is not None:
@@ -205,7 +206,7 @@ class PartialJSON:
             sent=sent,
             growth=growth,
         )
-        self._due_at = pace.due_at
+        self._due_at = -inf if pace.due_at is None else pace.due_at
         self._depth = len(reader.stack)
         self._closings = 0
         self._wake_at = pace.wake_at
@@ -327,21 +328,27 @@ class _Level:
         if isinstance(place, str) and len(place) > max_pointer_length:
             return ()
         pointers = self.below(place)
-        return pointers if max(map(len, pointers), default=0) <= max_pointer_length else ()
+        for pointer in pointers:
+            if len(pointer) > max_pointer_length:
+                return ()
+        return pointers
 
     def below(self, place: str | int) -> Pointers:
         """Where the value at `place` appears: nowhere, at one pointer or at several."""
         if self.frame is None:
             return self.pointers
-        if isinstance(place, str) and self._cannot_name(place):
+        if isinstance(place, int):
+            token = f"/{place}"
+        elif place in REFUSED_NAMES and self._cannot_name(place):
             return () if self.members is None else self.members.get(place, ())
-        token = "/" + (str(place) if isinstance(place, int) else escape_token(place))
+        else:
+            token = "/" + escape_token(place)
         pointers = tuple([pointer + token for pointer in self.pointers])
         return pointers if self.members is None else pointers + self.members.get(str(place), ())
 
     def note(self, place: str | int) -> None:
         """The value at `place` has ended; when no pointer can name it, all of the container is to be sent."""
-        if self.frame is not None and isinstance(place, str) and self._cannot_name(place):
+        if place in REFUSED_NAMES and self.frame is not None and self._cannot_name(str(place)):
             self.due_whole = True
 
     def _cannot_name(self, name: str) -> bool:
@@ -393,7 +400,7 @@ def _operations(op: str, pointers: Pointers, value: JSON) -> list[JSONObject]:
 
 
 def _cost(pointers: Pointers, length: int) -> int:
-    return sum([OPERATION_COST + len(pointer) + length for pointer in pointers])
+    return sum(map(len, pointers)) + (OPERATION_COST + length) * len(pointers)
 
 
 def _targets(

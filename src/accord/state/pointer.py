@@ -43,6 +43,10 @@ def format_pointer(tokens: Iterable[str | int]) -> str:
     return "".join(["/" + escape_token(str(token)) for token in tokens])
 
 
+REFUSED_NAMES = frozenset({"__proto__", "prototype"})
+"""The names that `is_refused_below` knows; all others are fine everywhere."""
+
+
 def is_refused_below(pointer: str, name: str) -> bool:
     """Whether peers refuse a pointer to the member `name` of what stands at `pointer`.
 
@@ -70,6 +74,7 @@ def insertion_index(token: str, length: int) -> int:
     return index
 
 
+@lru_cache(maxsize=1024)  # as pointers do, indices come again, and a match costs more than all the rest of a step
 def _digits(token: str) -> int:
     if _INDEX.fullmatch(token) is None:
         raise PointerError(f"{shorten(token)} is not an array index")

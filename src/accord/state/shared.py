@@ -46,11 +46,5 @@ class SharedValue:
         With `must_be_object`, a patch that would make the value anything but an object does not apply.
         """
         apply_operations(
-            self._editor,
-            operations,
-            max_operations=max_operations,
-            max_pointer_length=max_pointer_length,
-            max_copied_bytes=max_copied_bytes,
-            max_depth=max_depth,
-            must_be_object=must_be_object,
+            self._editor, operations, max_operations, max_pointer_length, max_copied_bytes, max_depth, must_be_object
         )
