@@ -34,8 +34,7 @@ class BufferedOutlet:
         self._framed = bytearray()  # what was framed and not taken, older than the payloads
         self._waiting = 0  # bytes of both, with their frames
         self._in_flight = 0
-        # What is in flight leaves less of the two; nothing fits below zero.
-        self._room = max_buffered_bytes  # how many bytes may wait
+        self._room = max_buffered_bytes  # how many bytes may be buffered from here on; -1 for no more at all
         self._mark = high_water  # above how many a producer is held
         self._overflowed = False
         self._discarding = False
@@ -49,7 +48,7 @@ class BufferedOutlet:
         """Takes one encoded event; raises `OutletOverflow` for the first that does not fit and all after it."""
         with self._lock:
             waiting = self._waiting + len(payload) + self._overhead
-            if waiting > self._room:
+            if waiting + self._in_flight > self._room:
                 self._refuse()
             else:
                 self._payloads.append(payload)
@@ -59,7 +58,7 @@ class BufferedOutlet:
 
     def drain(self) -> Awaitable[None]:
         """Returns, when awaited, as soon as no more than the high-water mark is waiting."""
-        return CAUGHT_UP if self._waiting <= self._mark else self._until_drained()
+        return CAUGHT_UP if self._waiting + self._in_flight <= self._mark else self._until_drained()
 
     async def _until_drained(self) -> None:
         if self._discarding:  # nobody waits for anything, but a loop around this call must not hold the event loop
@@ -95,14 +94,13 @@ class BufferedOutlet:
                 self._framed += taken
                 taken = bytes(self._framed[:at_most])
                 del self._framed[:at_most]
+            self._in_flight = len(taken)
             self._waiting -= len(taken)
-            self._hold(len(taken))
         return taken
 
     def sent(self) -> None:
         """The server has what was taken."""
-        with self._lock:
-            self._hold(0)
+        self._in_flight = 0
         if self._drained is not None and self._waiting <= self.high_water:
             self._release()
 
@@ -127,8 +125,8 @@ class BufferedOutlet:
             self._discarding = True
             self._payloads.clear()
             self._framed.clear()
-            self._waiting = 0
-            self._hold(0)
+            self._waiting = self._in_flight = 0
+            self._room = self._mark = -1
         if self._drained is not None:
             self._release()
 
@@ -139,12 +137,6 @@ class BufferedOutlet:
         self._drained = None
 
     # With the lock held
-
-    def _hold(self, in_flight: int) -> None:
-        """Takes note of what the server is being given, and of the room that this leaves."""
-        self._in_flight = in_flight
-        self._room = -1 if self._overflowed or self._discarding else self._max - in_flight
-        self._mark = -1 if self._discarding else self.high_water - in_flight
 
     def _refuse(self) -> None:
         """There is no room for an event: none is needed where nobody reads, and there will never be any otherwise."""

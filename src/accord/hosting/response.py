@@ -91,10 +91,12 @@ class RunResponse:
         while True:
             if outlet.waiting:
                 self._idle_due = False
-                delay = self._last_events + pace.batch_delay - time()
+                now = time()
+                delay = self._last_events + pace.batch_delay - now
                 if delay > 0 and not self._producing.done():
                     await self._gather(delay)
-                self._sending_since = time()  # as `_transmit` does, without a coroutine of its own for each event
+                    now = time()
+                self._sending_since = now  # as `_transmit` does, without a coroutine of its own for each event
                 await self._send(_body(outlet.take(pace.batch_bytes)))
                 self._sending_since = None
                 self._last_sent = self._last_events = time()
