@@ -267,8 +267,23 @@ def test_brackets_in_text_do_not_nest() -> None:
     assert len(value_of(decode_event(custom("[" + "[]," * 999 + "[]]")))) == 1_000
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["[]" * 300 + '"' + '\\"' * 2_000_000, '"[",' * 2_000_000, "[" + "[]," * 2_000_000 + "[]]"],
+    ids=["an escaped string that never ends", "a bracket in each of many strings", "many lists"],
+)
+def test_depth_costs_the_length_of_the_text_whatever_it_is(text: str) -> None:
+    check_depth(text, max_depth=MAX_DEPTH)  # by its square, this would not come back
+
+
+TRICKY = st.recursive(
+    st.text('"\\[]{}/a\n') | st.none(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text('"\\[]{}'), inner, max_size=3),
+)
+
+
 @QUICK
-@given(JSON_VALUES, st.integers(0, 4))
+@given(JSON_VALUES | TRICKY, st.integers(0, 4))
 def test_depth_is_one_whether_text_or_values_are_counted(value: Any, limit: int) -> None:
     def rule(check: Any, subject: Any) -> str | None:
         try:
