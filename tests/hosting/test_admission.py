@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -306,3 +308,51 @@ async def test_a_run_knows_on_whose_behalf_it_is(board: Board, authorize: Any) -
         assert refused(response, 403, "forbidden")["message"] == "say who you are"
     else:
         assert scopes == ["everybody", "everybody"]
+
+
+@pytest.mark.parametrize("well_formed", [True, False])
+async def test_the_event_loop_goes_on_while_a_large_input_is_judged(board: Board, well_formed: bool) -> None:
+    seen: list[tuple[str, bool]] = []
+    turns = 0
+
+    def note(deviation: Deviation) -> None:
+        seen.append((deviation.path, threading.current_thread() is here))
+
+    async def produce(run: Run) -> None:
+        assert isinstance(run.input.state, list)
+
+    async def turn() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    here = threading.current_thread()
+    large = run_input(messages=[{"id": "m", "role": "user", "content": "hi", "mood": 1}], state=[{"a": 1}] * 100_000)
+    if not well_formed:
+        large["messages"].append({"id": 5})
+    endpoint = AGUIEndpoint(produce, max_body_bytes=10_000_000, on_deviation=note)
+    turning = asyncio.create_task(turn())
+    sent: list[dict[str, Any]] = []
+    judged = asyncio.Event()
+
+    async def receive() -> dict[str, Any]:
+        nonlocal turns
+        if turns and not judged.is_set():
+            turns = 0
+            judged.set()
+            return {"type": "http.request", "body": json.dumps(large).encode()}
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def send(message: Any) -> None:
+        if not sent:
+            turning.cancel()
+        sent.append(message)
+
+    await asyncio.sleep(0)
+    scope = {"type": "http", "method": "POST", "headers": [(b"content-type", b"application/json")]}
+    await endpoint(scope, receive, send)
+    assert sent[0]["status"] == (200 if well_formed else 422)
+    assert turns > 1
+    assert seen == [("/messages/0/mood", True)][:well_formed]

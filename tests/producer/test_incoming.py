@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from accord.consumer import Deviation
 from accord.errors import InputRejected
-from accord.producer import NotJSON, receive_input
-from accord.protocol import encode_input
+from accord.producer import NotJSON, incoming, receive_input
+from accord.protocol import RunAgentInput, encode_input
+from support.shapes import wire
 
 
 def body(**members: Any) -> bytes:
@@ -62,6 +66,58 @@ def test_what_is_not_json_is_told_from_what_is_malformed(data: bytes, is_json: b
     with pytest.raises(InputRejected) as refused:
         receive_input(data)
     assert isinstance(refused.value, NotJSON) is not is_json
+
+
+#: What may be done to an input at a place, given as a JSON Pointer's tokens.
+SPOILT: st.SearchStrategy[Any] = st.one_of(
+    st.just("as it is"),
+    st.tuples(st.just("unknown"), st.integers(0, 40), st.sampled_from(["novel", "mood", "role", "type", "a/b"])),
+    st.tuples(st.just("value"), st.integers(0, 40), st.sampled_from([None, 1, 1.0, "", [], {}, True, "\ud800", 1e300])),
+)
+
+
+def spoil(value: Any, how: Any) -> Any:
+    """`value` with one thing done to the container that is reached after so many others."""
+    if how == "as it is":
+        return value
+    kind, place, what = how
+    found = [value]
+    for each in found:
+        found += [
+            inner for inner in (each.values() if isinstance(each, dict) else each) if isinstance(inner, dict | list)
+        ]
+    target = found[place % len(found)]
+    if isinstance(target, list):
+        target.append(what)
+    elif kind == "unknown":
+        target[what] = 1
+    elif target:
+        target[list(target)[place % len(target)]] = what
+    return value
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(raw=wire(RunAgentInput), how=SPOILT)
+def test_the_short_way_and_the_long_one_give_one_verdict(raw: dict[str, Any], how: Any) -> None:
+    raw = spoil(json.loads(json.dumps(raw)), how)
+
+    def verdict(receive: Callable[..., RunAgentInput]) -> Any:
+        warnings: list[Deviation] = []
+        try:
+            run_input = receive(json.dumps(raw).encode(), on_deviation=warnings.append)
+        except InputRejected as refused:
+            return refused.args, refused.path
+        return run_input, warnings
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(incoming, "_as_described", lambda *_: None)
+        long_way = verdict(receive_input)
+    assert verdict(receive_input) == long_way
+
+
+def test_an_input_that_is_described_goes_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(incoming, "_raw", lambda *_: pytest.fail("the long way"))
+    assert receive_input(body(protocolVersion="1.0", state={"a": [1, 1.5, None]})).state == {"a": [1, 1.5, None]}
 
 
 def test_a_lone_surrogate_is_replaced_wherever_it_is() -> None:

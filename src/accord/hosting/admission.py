@@ -9,14 +9,18 @@ import asyncio
 import inspect
 import json
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TypeAlias
 
-from accord.consumer import OnDeviation
+from accord.consumer import Deviation, OnDeviation
 from accord.errors import InputRejected
 from accord.hosting.asgi import Receive, Scope, Send, header
 from accord.producer import NotJSON, Producer, check_input, receive_input
 from accord.protocol import RunAgentInput
 from accord.wire import JSON_MEDIA_TYPE, media_type
+
+#: Bytes of an input that are judged where they came in; it takes a few milliseconds at the worst.
+_AT_ONCE = 64 * 1024
 
 #: Says on whose behalf a request comes, from its ASGI scope; raises `PermissionError` where it may not.
 Authorize: TypeAlias = Callable[[Scope], str | Awaitable[str]]
@@ -119,14 +123,29 @@ async def read_input(
 ) -> RunAgentInput:
     """The run input that the body is: 400 for what is not JSON, 422 with the place for what is malformed, or what the
     producer does not take."""
+    receive = partial(receive_input, body, max_depth=max_depth, max_deviations=max_deviations)
     try:
-        run_input = receive_input(body, max_depth=max_depth, on_deviation=on_deviation, max_deviations=max_deviations)
+        if len(body) <= _AT_ONCE:
+            run_input = receive(on_deviation=on_deviation)
+        else:
+            run_input = await _elsewhere(receive, on_deviation)
         await check_input(producer, run_input, scope=scope)
         return run_input
     except NotJSON as unread:
         raise Refusal(400, "invalid_json", str(unread)) from None
     except InputRejected as rejected:
         raise Refusal(422, "invalid_input", str(rejected), path=rejected.path) from None
+
+
+async def _elsewhere(receive: Callable[..., RunAgentInput], on_deviation: OnDeviation | None) -> RunAgentInput:
+    """Judges an input in a thread, so that the event loop goes on; what deviates is told here all the same."""
+    found: list[Deviation] = []
+    try:
+        return await asyncio.to_thread(receive, on_deviation=found.append)
+    finally:
+        if on_deviation is not None:
+            for deviation in found:
+                on_deviation(deviation)
 
 
 def _too_large(max_body_bytes: int) -> Refusal:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
+import msgspec
 from msgspec import UNSET
 
 from accord.consumer import Deviation, OnDeviation
@@ -17,6 +18,7 @@ from accord.consumer.outgoing import admit_raw
 from accord.consumer.text import encodable
 from accord.errors import EncodingError, InputRejected, ProtocolViolation
 from accord.protocol import MAX_DEPTH, JSONObject, RunAgentInput, check_json, decode_json, unlike_ours
+from accord.protocol.codec import check_depth, strict_input_decoder
 from accord.protocol.conform import name_of
 
 #: What identifies a run; the run's first event repeats it.
@@ -39,6 +41,28 @@ def receive_input(
     Raises `NotJSON`, and `InputRejected` with the path of what is malformed, `""` for JSON that is no object. Of the
     warnings `max_deviations` are told one by one; how many more there were is one more.
     """
+    with Reporter(on_deviation, max_deviations) as warn:
+        run_input = _as_described(data, max_depth)
+        if run_input is None:
+            run_input = _judged(_raw(data, max_depth), data, warn)
+        if run_input.protocol_version is not UNSET:
+            detail = unlike_ours(run_input.protocol_version)
+            if detail is not None:
+                warn(Deviation("boundary", "RunAgentInput", "/protocolVersion", detail))
+        return run_input
+
+
+def _as_described(data: bytes, max_depth: int) -> RunAgentInput | None:
+    """The short way for an input of which nothing is to be translated, stripped or refused: None for any other."""
+    try:
+        run_input = strict_input_decoder.decode(data)
+        check_depth(data, max_depth=max_depth)
+    except (msgspec.MsgspecError, ValueError, RecursionError, ProtocolViolation):
+        return None
+    return run_input
+
+
+def _raw(data: bytes, max_depth: int) -> JSONObject:
     try:
         raw = decode_json(data, max_depth=max_depth)
     except ProtocolViolation as violation:
@@ -46,10 +70,7 @@ def receive_input(
         raise refusal(violation.args[0], path=violation.path) from None
     if not isinstance(raw, dict):
         raise InputRejected(f"a JSON object is due, not {name_of(raw)}")
-    with Reporter(on_deviation, max_deviations) as warn:
-        if b"\\ud" in data or b"\\uD" in data:  # in bytes that are UTF-8 only an escape can make a surrogate
-            raw = _encodable(raw, warn)
-        return _judged(raw, warn)
+    return raw
 
 
 def _encodable(raw: JSONObject, warn: Reporter) -> JSONObject:
@@ -61,7 +82,9 @@ def _encodable(raw: JSONObject, warn: Reporter) -> JSONObject:
     return {**identifiers, **encodable(others, "", lost)}
 
 
-def _judged(raw: JSONObject, warn: Reporter) -> RunAgentInput:
+def _judged(raw: JSONObject, data: bytes, warn: Reporter) -> RunAgentInput:
+    if b"\\ud" in data or b"\\uD" in data:  # in bytes that are UTF-8 only an escape can make a surrogate
+        raw = _encodable(raw, warn)
     run_input = admit_raw(raw, warn)
     identifiers = (run_input.thread_id, run_input.run_id, run_input.parent_run_id or "")
     for name, identifier in zip(_IDENTIFIERS, identifiers, strict=True):
@@ -70,10 +93,6 @@ def _judged(raw: JSONObject, warn: Reporter) -> RunAgentInput:
             check_json(identifier, path)
         except EncodingError as error:
             raise InputRejected(str(error), path=path) from None
-    if run_input.protocol_version is not UNSET:
-        detail = unlike_ours(run_input.protocol_version)
-        if detail is not None:
-            warn(Deviation("boundary", "RunAgentInput", "/protocolVersion", detail))
     return run_input
 
 
