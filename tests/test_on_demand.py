@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import subprocess
 import sys
+import typing
+from typing import Any
 
 import pytest
 
 import accord
+import accord.agui
 import accord.client
 import accord.wire
 
@@ -138,3 +142,9 @@ def test_what_is_missing_is_named(missing: str, program: str) -> None:
         "else:\n    raise AssertionError('found')\n"
         f"del sys.modules[{missing!r}]"
     )
+
+
+@pytest.mark.parametrize("client", [accord.client.AGUIClient, accord.agui.AGUIChatClient])
+def test_what_a_client_takes_can_be_read_at_run_time(client: Any) -> None:
+    assert {"auth", "http_client", "transport"} <= set(typing.get_type_hints(client.__init__))
+    assert "auth" in inspect.signature(client, eval_str=True).parameters

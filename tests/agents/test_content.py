@@ -1,16 +1,21 @@
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
 from accord.agents import (
+    AgentResponseUpdate,
     Content,
     DataContent,
     ErrorContent,
     FunctionCallContent,
     FunctionResultContent,
+    Message,
     MessageError,
     ReasoningContent,
+    Role,
     TextContent,
     UriContent,
     Usage,
@@ -51,6 +56,14 @@ def test_a_text_stands_for_a_text_content() -> None:
 def test_what_is_no_content_is_refused_with_its_place() -> None:
     with pytest.raises(MessageError, match=r"contents\[1\].*int"):
         as_contents(["a", 1])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("value", [None, 5])
+def test_what_stands_for_no_contents_is_refused(value: Any) -> None:
+    with pytest.raises(MessageError, match=type(value).__name__):
+        Message(Role.USER, value)
+    with pytest.raises(MessageError, match=type(value).__name__):
+        AgentResponseUpdate(value)
 
 
 def test_text_of_contents_is_their_text_alone() -> None:

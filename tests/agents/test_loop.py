@@ -20,6 +20,7 @@ from accord.agents import (
     ChatClientError,
     ChatOptions,
     DataContent,
+    FunctionApprovalRequestContent,
     FunctionCallContent,
     FunctionResultContent,
     Interleaved,
@@ -392,6 +393,23 @@ class TestUpdates:
         assert next(iter(found)) == "0"
         calls = [call.call_id for message in response.messages for call in message.function_calls]
         assert calls == list(found)
+
+    async def test_a_call_that_its_service_asks_about_stays_pending_under_its_new_id(self) -> None:
+        class Service:
+            async def stream(
+                self, messages: Sequence[Message], options: ChatOptions
+            ) -> AsyncIterator[AgentResponseUpdate]:
+                call = FunctionCallContent("c1", "delete", "{}")
+                yield AgentResponseUpdate([call, FunctionApprovalRequestContent("r1", call)])
+
+        earlier = [Message(Role.ASSISTANT, FunctionCallContent("c1", "delete", "{}")), Message(Role.USER, "Again")]
+        response = await Agent(Service()).run(earlier)
+        (message,) = response.messages
+        call, request = message.contents
+        assert isinstance(call, FunctionCallContent)
+        assert isinstance(request, FunctionApprovalRequestContent)
+        assert call.call_id != "c1"
+        assert (request.id, request.call) == ("r1", call)
 
     async def test_a_message_id_that_comes_back_is_given_to_no_second_message(self) -> None:
         class Counting:

@@ -122,6 +122,33 @@ class TestChat:
         with pytest.raises(ValueError, match="not today"):
             await Agent(Asked(), middleware=[correct, refuse]).run("Hello")
 
+    async def test_what_a_plain_function_hands_on_is_closed_once(self) -> None:
+        class Connection:
+            """An answer that is no generator."""
+
+            def __init__(self) -> None:
+                self.closed = 0
+
+            def stream(self, messages: Sequence[Message], options: ChatOptions) -> Connection:
+                return self
+
+            def __aiter__(self) -> Connection:
+                return self
+
+            async def __anext__(self) -> AgentResponseUpdate:
+                raise StopAsyncIteration
+
+            async def aclose(self) -> None:
+                self.closed += 1
+
+        @chat_middleware
+        def plain(request: ChatRequest, call_next: ChatNext) -> AsyncIterator[AgentResponseUpdate]:
+            return call_next(request)
+
+        connection = Connection()
+        await Agent(connection, middleware=[plain, plain]).run("Hello")
+        assert connection.closed == 1
+
     async def test_the_first_is_the_outermost_and_a_runs_own_are_inside(self) -> None:
         order: list[str] = []
 

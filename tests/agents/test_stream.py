@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 import pytest
 
@@ -178,3 +180,40 @@ async def test_all_who_close_wait_until_the_reader_has_left() -> None:
 
 async def texts_of(stream: AgentRunStream) -> list[str]:
     return [update.text async for update in stream]
+
+
+class Slow:
+    """A model that takes its time to be let go."""
+
+    async def stream(self, messages: Sequence[Message], options: ChatOptions) -> AsyncIterator[AgentResponseUpdate]:
+        try:
+            while True:
+                yield AgentResponseUpdate("a")
+        finally:
+            for _ in range(5):
+                await asyncio.sleep(0)
+
+
+async def test_two_may_close_while_nobody_reads() -> None:
+    stream = Agent(Slow()).run("Hello", stream=True)
+    assert (await anext(stream)).text == "a"
+    closing = [asyncio.create_task(stream.aclose()) for _ in range(2)]
+    await asyncio.sleep(0)
+    assert await texts_of(stream) == []  # who comes to read meanwhile finds it over
+    await asyncio.gather(*closing)
+    with pytest.raises(RunIncomplete):
+        await stream.response()
+
+
+async def test_a_run_adds_one_generator_to_the_models_own() -> None:
+    # An event loop that shuts down closes generators one beside the other: each is one more that may be closed twice.
+    begun: list[Any] = []
+    hooks = sys.get_asyncgen_hooks()
+    sys.set_asyncgen_hooks(firstiter=begun.append)
+    try:
+        stream = Agent(ScriptedChatClient(["ok"])).run("Hello", stream=True)
+        await anext(stream)
+    finally:
+        sys.set_asyncgen_hooks(*hooks)
+    await stream.aclose()
+    assert len(begun) == 2, begun

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
-from accord.agents import Agent, AgentResponseUpdate, ChatOptions, FunctionCallContent, Message, TextContent
+from accord.agents import (
+    Agent,
+    AgentResponseUpdate,
+    ChatOptions,
+    FunctionApprovalRequestContent,
+    FunctionApprovalResponseContent,
+    FunctionCallContent,
+    FunctionResultContent,
+    Message,
+    Role,
+    TextContent,
+)
 from accord.agui import AGUIAgent
-from agui.talk import Talk
+from accord.protocol import AssistantMessage, Tool, ToolMessage, UserMessage
+from agui.talk import Talk, run_alone
+from producer.recording import an_input, consumed
 
 
 class Nameless:
@@ -46,3 +59,96 @@ async def test_a_call_that_never_gets_a_name_is_announced_before_its_result() ->
 
 async def test_a_call_that_never_gets_a_name_in_an_answer_without_an_end() -> None:
     await check(None)
+
+
+class Saying:
+    """A model whose server makes the same updates of every answer, and runs the tools it calls itself."""
+
+    def __init__(self, *answers: Sequence[AgentResponseUpdate]) -> None:
+        self.answers = iter(answers)
+        self.shown: list[Sequence[Message]] = []
+
+    async def stream(self, messages: Sequence[Message], options: ChatOptions) -> AsyncIterator[AgentResponseUpdate]:
+        self.shown.append(messages)
+        for update in next(self.answers):
+            yield update
+
+
+def call(call_id: str, name: str = "search", arguments: str = "{}") -> FunctionCallContent:
+    return FunctionCallContent(call_id, name, arguments)
+
+
+async def test_each_result_of_the_models_server_is_a_message_of_its_own() -> None:
+    told = [FunctionResultContent(call_id, call_id.upper()) for call_id in ("c1", "c2", "c3")]
+    answer = [
+        AgentResponseUpdate([call("c1"), call("c2"), call("c3")], message_id="m"),
+        AgentResponseUpdate(told[0], Role.TOOL),
+        AgentResponseUpdate(told[1], Role.TOOL),
+        AgentResponseUpdate(told[2], Role.TOOL, message_id="m"),
+        AgentResponseUpdate("Done.", message_id="m", finish_reason="stop"),
+    ]
+    model = Saying(answer, [AgentResponseUpdate("Again.", finish_reason="stop")])
+    talk = Talk(AGUIAgent(Agent(model)))
+    await talk.say()
+    held = talk.client.messages
+    assert len({message.id for message in held}) == len(held)
+    assert {each.tool_call_id: each.content for each in held if isinstance(each, ToolMessage)} == {
+        "c1": "C1",
+        "c2": "C2",
+        "c3": "C3",
+    }
+    await talk.say()
+    results = [part for message in model.shown[1] for part in message.contents if part.type == "function_result"]
+    assert [part.result for part in results if isinstance(part, FunctionResultContent)] == ["C1", "C2", "C3"]
+    assert talk.warnings == []
+
+
+async def test_pieces_of_a_call_may_come_between_those_of_another_message() -> None:
+    answer = [
+        AgentResponseUpdate(call("c1", "search", '{"q":'), message_id="m1"),
+        AgentResponseUpdate(call("c2", "lookup", '{"k":'), message_id="m2"),
+        AgentResponseUpdate(call("c1", "", "1}"), message_id="m1"),
+        AgentResponseUpdate("So.", message_id="m3"),
+        AgentResponseUpdate(call("c2", "", "2}"), message_id="m2"),
+        AgentResponseUpdate([FunctionResultContent("c1", 1), FunctionResultContent("c2", 2)], Role.TOOL),
+        AgentResponseUpdate("Done.", message_id="m4", finish_reason="stop"),
+    ]
+    talk = Talk(AGUIAgent(Agent(Saying(answer))))
+    await talk.say()
+    calls = [
+        each
+        for message in talk.client.messages
+        if isinstance(message, AssistantMessage)
+        for each in message.tool_calls or ()
+    ]
+    assert [(each.id, each.function.name, each.function.arguments) for each in calls] == [
+        ("c1", "search", '{"q":1}'),
+        ("c2", "lookup", '{"k":2}'),
+    ]
+    assert [event["type"] for event in talk.events].count("TOOL_CALL_START") == 2
+    assert talk.warnings == []
+
+
+async def test_a_message_id_of_the_thread_that_the_model_is_not_shown_is_taken_all_the_same() -> None:
+    orphan = ToolMessage(id="1", content="of a call that nobody knows", tool_call_id="c0")
+    asked = [orphan, UserMessage(id="u", content="go")]
+    answer = [AgentResponseUpdate([TextContent("Hi."), call("c1")], message_id="1", finish_reason="stop")]
+    outlet = await run_alone(Agent(Saying(answer)), messages=asked, tools=[Tool(name="search", description="")])
+    held = consumed(outlet, an_input(messages=asked)).messages
+    assert [message.id for message in held[:2]] == ["1", "u"]
+    (said,) = held[2:]
+    assert isinstance(said, AssistantMessage)
+    assert (said.content, [each.id for each in said.tool_calls or ()]) == ("Hi.", ["c1"])
+    assert said.id not in ("1", "u")
+
+
+async def test_the_answer_to_a_question_of_the_models_service_goes_back_under_its_id() -> None:
+    asked = AgentResponseUpdate([call("c1"), FunctionApprovalRequestContent("r1", call("c1"))])
+    model = Saying([asked], [AgentResponseUpdate("Done.", finish_reason="stop")])
+    talk = Talk(AGUIAgent(Agent(model)))
+    assert (await talk.say()).outcome == "interrupt"
+    assert (await talk.answer({"approved": True})).outcome == "success"
+    parts = [part for message in model.shown[1] for part in message.contents]
+    (answer,) = [part for part in parts if isinstance(part, FunctionApprovalResponseContent)]
+    assert (answer.id, answer.approved, answer.call.call_id) == ("r1", True, "c1")
+    assert talk.text == "Done."

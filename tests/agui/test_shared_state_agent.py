@@ -11,7 +11,7 @@ from accord import Agent, ChatOptions, Message, ScriptedChatClient, tool
 from accord.agents import scripted_call
 from accord.agui import SharedStateAgent, StateSchema
 from accord.producer import drive
-from accord.protocol import RunErrorEvent, UserMessage, to_wire
+from accord.protocol import RunErrorEvent, Tool, ToolMessage, UserMessage, to_wire
 from producer.recording import Recording, a_run, an_input, consumed
 
 OLD = {"title": "Carbonara", "steps": ["boil"], "note": "x" * 300}
@@ -121,3 +121,22 @@ async def test_members_that_are_not_the_models_stay() -> None:
     state = {"title": "a", "steps": [], "note": "client"}
     outlet = await answered(model, state, schema=schema)
     assert consumed(outlet, an_input(state=state)).state == {**NEW, "note": ""}
+
+
+async def test_a_call_for_the_application_in_the_first_phase_ends_the_run() -> None:
+    model = Model(scripted_call("pick_color", call_id="c1"))
+    asked = [UserMessage(id="u", content="Make it nice")]
+    run_input = an_input(state=OLD, messages=asked, tools=[Tool(name="pick_color", description="")])
+    run, outlet = a_run(run_input)
+    await drive(SharedStateAgent(Agent(ScriptedChatClient(model)), Recipe), run)
+    held = consumed(outlet, run_input)
+    assert to_wire(outlet.events[-1])["outcome"] == {"type": "success", "pendingToolCallIds": ["c1"]}
+    assert held.state == OLD
+
+    answered = [*held.messages, ToolMessage(id="t", content="red", tool_call_id="c1")]
+    model = Model(json.dumps(NEW), "It is red now.")
+    run_input = an_input(state=OLD, messages=answered)
+    run, outlet = a_run(run_input)
+    await drive(SharedStateAgent(Agent(ScriptedChatClient(model)), Recipe), run)
+    assert consumed(outlet, run_input).state == NEW
+    assert [part.type for message in model.asked[0][0] for part in message.contents].count("function_result") == 1

@@ -76,6 +76,25 @@ def test_what_waits_is_counted_as_it_leaves(encoding: Encoding, payloads: list[b
     assert framing.frame(payloads) == b"".join(framing.frame([payload]) for payload in payloads)
 
 
+async def test_of_a_backlog_no_more_is_framed_than_is_due() -> None:
+    framed: list[int] = []
+
+    def frame(payloads: Sequence[bytes]) -> bytes:
+        framed.append(len(payloads))
+        return lines(payloads)
+
+    out = BufferedOutlet(Framing(frame, 1), max_buffered_bytes=10**6, high_water=10)
+    payloads = [b"%d" % number for number in range(10_000)]
+    for payload in payloads:
+        out.put(payload)
+    taken = [out.take(100)]
+    assert framed == [37]
+    while out.waiting:
+        taken.append(out.take(100))
+    assert b"".join(taken) == lines(payloads)
+    assert max(framed) <= 50
+
+
 async def test_draining_costs_nothing_where_there_is_nothing_to_wait_for() -> None:
     out = outlet(high_water=10)
     assert out.drain() is CAUGHT_UP

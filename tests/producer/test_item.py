@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import threading
+import uuid
 from collections.abc import Callable
+from datetime import date
 from typing import Any, TypeAlias
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,10 +14,14 @@ from hypothesis import strategies as st
 from accord.errors import EncodingError, LimitExceeded, ProtocolViolation
 from accord.producer import Reasoning, Run, TextMessage, ToolCallItem
 from accord.protocol import (
+    AssistantMessage,
     Event,
+    FunctionCall,
+    ReasoningMessage,
     ReasoningMessageContentEvent,
     RunErrorEvent,
     TextMessageContentEvent,
+    ToolCall,
     ToolCallArgsEvent,
     encode_event,
 )
@@ -108,3 +116,72 @@ def test_an_error_ends_an_item_that_is_open(kind: str) -> None:
         assert refused.value.rule == "after-run"
         item.end()
     consumed(outlet, failed=True)
+
+
+@kinds
+def test_an_addition_under_another_owner_than_the_items_is_refused(kind: str) -> None:
+    """What an id belongs to changes with a snapshot of the messages: a consumer would refuse what goes on."""
+    run, outlet = a_run()
+    with run:
+        run.subagent("helper", "s1")
+        item = KINDS[kind][0](run, "i1", subagent_run_id="s1")
+        item.write("a")
+        message = {"text": AssistantMessage, "reasoning": ReasoningMessage, "call": AssistantMessage}[kind]
+        members: dict[str, Any] = {"id": "i1", "content": "a"}
+        if kind == "call":
+            members = {
+                "id": "m1",
+                "tool_calls": [ToolCall(id="i1", type="function", function=FunctionCall(name="search", arguments="a"))],
+            }
+        run.messages_snapshot([message(**members)])
+        before = len(outlet.payloads)
+        with pytest.raises(ProtocolViolation) as refused:
+            item.write("b")
+        assert refused.value.path == "/subagentRunId"
+        assert len(outlet.payloads) == before
+
+
+SAYINGS: dict[str, Callable[[Run, TextMessage, Any], object]] = {
+    "write": lambda run, message, value: message.write(value),
+    "write with metadata": lambda run, message, value: message.write(value, metadata={}),
+    "text": lambda run, message, value: run.text(value),
+    "step": lambda run, message, value: run.step(value),
+    "custom": lambda run, message, value: run.custom(value, 1),
+    "tool_call": lambda run, message, value: run.tool_call("search", value),
+}
+
+
+@pytest.mark.parametrize("saying", SAYINGS)
+@pytest.mark.parametrize("value", [b"hello", date(2020, 1, 1), {"a"}, msgspec.Raw(b'"x"\n'), uuid.uuid4()], ids=repr)
+def test_what_is_no_text_is_refused_where_text_is_due(saying: str, value: Any) -> None:
+    run, outlet = a_run()
+    with run:
+        message = run.text("m1")
+        before = len(outlet.payloads)
+        with pytest.raises(EncodingError, match="is not a JSON value"):
+            SAYINGS[saying](run, message, value)
+        assert len(outlet.payloads) == before
+    consumed(outlet)
+
+
+@pytest.mark.parametrize("opens", [lambda run: run.step("s"), lambda run: run.subagent("helper")])
+def test_an_error_ends_steps_and_subagents_as_well(opens: Callable[[Run], Any]) -> None:
+    run, outlet = a_run()
+    with run, opens(run):
+        run.emit(RunErrorEvent(message="over"))
+    assert outlet.types[-1] == "RUN_ERROR"
+    consumed(outlet, failed=True)
+
+
+def test_an_item_is_ended_under_the_lock_of_its_run() -> None:
+    run, outlet = a_run()
+    with run:
+        message = run.text("m1")
+        ending = threading.Thread(target=message.end)
+        with run.lock:
+            ending.start()
+            ending.join(0.05)
+            assert ending.is_alive()
+            assert outlet.types[-1] == "TEXT_MESSAGE_START"
+        ending.join(10)
+    assert outlet.types[-2] == "TEXT_MESSAGE_END"

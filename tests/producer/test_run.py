@@ -296,6 +296,52 @@ async def test_a_result_that_cannot_be_encoded_fails_the_run() -> None:
     assert (await emitted(producer, failed=True)).types == ["RUN_STARTED", "RUN_ERROR"]
 
 
+@pytest.mark.parametrize("result", [10**5000, [-(10**4500)]], ids=["one", "in a list"])
+async def test_an_integer_that_nothing_can_write_fails_the_run(result: Any) -> None:
+    async def producer(run: Run) -> None:
+        run.result = result
+
+    outlet = await emitted(producer, failed=True)
+    assert to_wire(last(outlet))["code"] == "invalid_event"
+
+    run, _ = a_run()
+    with run, pytest.raises(EncodingError, match="integer") as refused:
+        run.custom("n", {"x": 10**5000})
+    assert refused.value.path == "/value/x"
+
+
+async def test_a_chunk_that_is_refused_leaves_what_was_open_as_it_was() -> None:
+    async def producer(run: Run) -> None:
+        run.subagent("helper", "s1")
+        message = run.text("m1")
+        run.emit(TextMessageChunkEvent(message_id="m2", delta="by chunks"))
+        before = len(outlet.payloads)
+        for refused, error in (
+            (TextMessageChunkEvent(message_id="m1", delta="z", subagent_run_id="s1"), ProtocolViolation),
+            (TextMessageChunkEvent(message_id="m2", delta="\ud800"), EncodingError),
+            (TextMessageChunkEvent(message_id="m3", delta="\ud800", subagent_run_id="s1"), EncodingError),
+        ):
+            with pytest.raises(error):
+                run.emit(refused)
+        assert len(outlet.payloads) == before
+        run.emit(TextMessageChunkEvent(message_id="m2", delta=", two of them"))
+        message.write("goes on")
+
+    run, outlet = a_run()
+    await drive(producer, run)
+    texts = {message.id: message.content for message in consumed(outlet).messages}
+    assert texts == {"m1": "goes on", "m2": "by chunks, two of them"}
+
+
+async def test_a_producer_that_fails_after_a_refused_chunk_says_so() -> None:
+    async def producer(run: Run) -> None:
+        run.text("m1")
+        run.emit(TextMessageChunkEvent(message_id="m1", delta="z", subagent_run_id="s1"))
+
+    outlet = await emitted(producer, failed=True)
+    assert outlet.types == ["RUN_STARTED", "TEXT_MESSAGE_START", "TEXT_MESSAGE_END", "RUN_ERROR"]
+
+
 async def test_chunks_leave_expanded() -> None:
     async def producer(run: Run) -> None:
         run.emit(TextMessageChunkEvent(message_id="m1", delta="a"))

@@ -3,7 +3,9 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import itertools
+import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import msgspec
@@ -14,7 +16,7 @@ from pydantic import BaseModel
 
 from accord.errors import AccordError, EncodingError, PatchError
 from accord.producer import Run, drive
-from accord.protocol import JSON, to_wire
+from accord.protocol import JSON, JSONObject, to_wire
 from accord.state import PointerError
 from producer.recording import Recording, a_run, an_input, consumed
 
@@ -471,3 +473,50 @@ def test_a_typed_edit_of_defaults_the_client_never_saw() -> None:
 
     (event,) = states(run_with({}, work))
     assert event["delta"] == [{"op": "add", "path": "/fb", "value": {"q": None, "rows": [1]}}]
+
+
+def nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("change", ["patch", "edit", "typed", "activity"])
+@pytest.mark.parametrize(("levels", "fits"), [(11, True), (12, False)])
+def test_what_patches_make_is_no_deeper_than_the_run_allows(change: str, levels: int, fits: bool) -> None:
+    """The consumer takes as much: a state of one level fewer than an event has."""
+    run_input = an_input(state={"a": nested(levels - 3)})
+    outlet = Recording()
+    with Run(run_input, outlet, max_depth=12) as run:
+        deeper = [{"op": "add", "path": "/b", "value": [[]]}, {"op": "move", "from": "/a", "path": "/b/0/0"}]
+        with nullcontext() if fits else pytest.raises(AccordError, match="deep"):
+            if change == "patch":
+                run.state.patch(deeper)
+            elif change == "edit":
+                with run.state.edit() as draft:
+                    draft["b"] = [[draft.pop("a")]]
+            elif change == "typed":
+                run.state.typed(Nest).set(Nest(a=nested(levels - 1)))
+            else:
+                run.activity("progress", {"a": nested(levels - 3)}, message_id="p").patch(deeper)
+    held = consumed(outlet, run_input)
+    if change != "activity":
+        assert held.state == run.state.value
+
+
+class Nest(msgspec.Struct):
+    a: Any
+
+
+def test_what_is_shown_is_read_under_the_lock_of_its_run() -> None:
+    run, _ = a_run(an_input(state={"a": 1}))
+    with run:
+        seen: list[JSONObject] = []
+        reading = threading.Thread(target=lambda: seen.append(run.state.shown(["a"])))
+        with run.lock:
+            reading.start()
+            reading.join(0.05)
+            assert seen == []
+        reading.join(10)
+        assert seen == [{"a": 1}]

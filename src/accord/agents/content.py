@@ -150,6 +150,8 @@ def as_contents(value: str | Content | Iterable[str | Content]) -> tuple[Content
         return (TextContent(value),)
     if isinstance(value, Content):
         return (value,)
+    if not isinstance(value, Iterable):
+        raise MessageError(f"contents: a text, a content or several are needed, not {type(value).__name__}")
     return tuple(_as_content(item, index) for index, item in enumerate(value))
 
 

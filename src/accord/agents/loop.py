@@ -45,6 +45,8 @@ from accord.sessions import AgentSession
 
 logger = logging.getLogger(__name__)
 
+_WITH_CALL_ID = (FunctionCallContent, FunctionResultContent, FunctionApprovalRequestContent)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionLoop:
@@ -264,11 +266,13 @@ class _Ids:
 
     def made_unique(self, contents: tuple[Content, ...]) -> tuple[Content, ...]:
         for content in contents:
-            if isinstance(content, FunctionCallContent | FunctionResultContent):
+            if isinstance(content, _WITH_CALL_ID):
                 return tuple(map(self._made_unique, contents))
         return contents
 
     def _made_unique(self, content: Content) -> Content:
+        if isinstance(content, FunctionApprovalRequestContent):  # of the model's own service, about a call it made
+            return msgspec.structs.replace(content, call=self._made_unique(content.call))
         if not isinstance(content, FunctionCallContent | FunctionResultContent):
             return content
         call_id = self._call_ids.get(content.call_id)

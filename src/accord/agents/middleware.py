@@ -8,9 +8,10 @@ result, refuse. The first in the list is the outermost.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Any
 
 from accord.agents.chat import ChatClient, ChatOptions
@@ -93,6 +94,50 @@ def function_middleware(handler: FunctionHandler) -> FunctionMiddleware:
     return FunctionMiddleware(handler)
 
 
+class ModelCall:
+    """`async with` gives the answer of the model, and closes it with every generator of the chain when it is left.
+
+    No generator of its own: an event loop that shuts down closes those one beside the other, this one first or last.
+    """
+
+    def __init__(self, handlers: Sequence[ChatHandler], client: ChatClient, request: ChatRequest) -> None:
+        self._handlers = handlers
+        self._client = client
+        self._request = request
+        self._opened: list[AsyncIterator[AgentResponseUpdate]] = []
+
+    async def __aenter__(self) -> AsyncIterator[AgentResponseUpdate]:
+        try:
+            return self._from(0)(self._request)
+        except BaseException:
+            await self._close()
+            raise
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._close()
+
+    def _from(self, level: int) -> ChatNext:
+        def call_next(request: ChatRequest) -> AsyncIterator[AgentResponseUpdate]:
+            if level == len(self._handlers):
+                stream = self._client.stream(tuple(request.messages), request.options)
+            else:
+                stream = self._handlers[level](request, self._from(level + 1))
+            if all(each is not stream for each in self._opened):  # a plain function gives what the next one gave
+                self._opened.append(stream)
+            return stream
+
+        return call_next
+
+    async def _close(self) -> None:
+        # `async for` closes nothing when it is left early: the model would go on until it is collected.
+        async with AsyncExitStack() as closing:
+            for stream in reversed(self._opened):  # left last in, first out: the outermost is closed first
+                if (close := getattr(stream, "aclose", None)) is not None:
+                    closing.push_async_callback(close)
+
+
 class MiddlewareChain:
     """Middleware of both kinds, in order. Raises `AgentSetupError` for anything that is neither."""
 
@@ -110,33 +155,9 @@ class MiddlewareChain:
                     "decorate it with @chat_middleware or @function_middleware"
                 )
 
-    @asynccontextmanager
-    async def stream(
-        self, client: ChatClient, request: ChatRequest
-    ) -> AsyncGenerator[AsyncIterator[AgentResponseUpdate], None]:
-        """Call the model through the chat middleware: its answer, which is closed, with every generator of the chain,
-        when it is left."""
-        opened: list[AsyncIterator[AgentResponseUpdate]] = []
-
-        def from_level(level: int) -> ChatNext:
-            def call_next(request: ChatRequest) -> AsyncIterator[AgentResponseUpdate]:
-                if level == len(self._chat):
-                    stream = client.stream(tuple(request.messages), request.options)
-                else:
-                    stream = self._chat[level](request, from_level(level + 1))
-                opened.append(stream)
-                return stream
-
-            return call_next
-
-        try:
-            yield from_level(0)(request)
-        finally:
-            # `async for` closes nothing when it is left early: the model would go on until it is collected.
-            async with AsyncExitStack() as closing:
-                for stream in reversed(opened):  # left last in, first out: the outermost is closed first
-                    if (close := getattr(stream, "aclose", None)) is not None:
-                        closing.push_async_callback(close)
+    def stream(self, client: ChatClient, request: ChatRequest) -> ModelCall:
+        """Call the model through the chat middleware."""
+        return ModelCall(self._chat, client, request)
 
     async def invoke(self, call: FunctionCall, run: FunctionNext) -> Any:
         """Call a tool through the function middleware; `run` is the call itself."""

@@ -24,6 +24,7 @@ class AgentRunStream:
         self._reader: asyncio.Task[object] | None = None
         self._reader_left: asyncio.Event | None = None  # while somebody who closes waits for it
         self._closing = False
+        self._close = asyncio.Lock()  # held by the first of those who close; the others wait for it to be done
         self._complete = False
         self._failure: BaseException | None = None
 
@@ -31,6 +32,8 @@ class AgentRunStream:
         return self
 
     async def __anext__(self) -> AgentResponseUpdate:
+        if self._closing:
+            raise StopAsyncIteration
         reader = asyncio.current_task()
         cancelled_before = reader.cancelling() if reader else 0
         self._reader = reader
@@ -81,7 +84,8 @@ class AgentRunStream:
                 self._reader_left = asyncio.Event()
                 self._reader.cancel()
             await self._reader_left.wait()
-        await self._updates.aclose()
+        async with self._close:
+            await self._updates.aclose()
 
     async def __aenter__(self) -> AgentRunStream:
         return self

@@ -16,7 +16,7 @@ class AgentResponseUpdate(msgspec.Struct, frozen=True):
     """Contents that came together; each may be a fragment. Updates of one message share its `message_id`.
 
     `finish_reason` comes with the last update of a model's answer: `stop`, `tool_calls`, `length`,
-    `content_filter`, or a word of the model server's own.
+    `content_filter`, or a word of the model server's own. `msgspec.structs.replace` makes a changed one.
     """
 
     contents: tuple[Content, ...] = ()

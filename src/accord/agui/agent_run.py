@@ -87,7 +87,7 @@ class AgentRun:
         self._emission = Emission(run)
         self._answers: dict[str, Answer] = {}
         self._carried_out: dict[str, CarriedOut] = {}
-        self._asked: list[FunctionCallContent] = []
+        self._asked: list[FunctionApprovalRequestContent] = []
         self._begun = False
         self._session = AgentSession(run.thread_id)
         self._mirror = SessionMirror(run, self._session, served.session_state)
@@ -278,7 +278,7 @@ class AgentRun:
                 self._emission.content(update, content)
                 continue
             if isinstance(content, FunctionApprovalRequestContent):
-                self._asked.append(content.call)
+                self._asked.append(content)
                 continue
             if not self._sets_state(update, content):
                 self._emission.content(update, content)

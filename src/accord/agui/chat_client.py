@@ -43,6 +43,7 @@ from accord.agui.event_content import AGUIEventContent, StateDeltaContent
 from accord.agui.interrupts import arguments_of
 from accord.agui.messages import read_part
 from accord.client import AGUIClient, Transport, resume_entries
+from accord.client.http_types import Auth, HTTPClient
 from accord.consumer import OnDeviation
 from accord.errors import AccordError, EncodingError, RunFailed
 from accord.protocol import (
@@ -78,9 +79,7 @@ from accord.protocol import Message as ProtocolMessage
 from accord.sessions import AgentSession, SessionError
 
 if TYPE_CHECKING:
-    import httpx
-
-    from accord.client import Auth, HTTPTransport
+    from accord.client import HTTPTransport
 
 __all__ = ["SOURCE_ID", "AGUIChatClient", "AGUIEventContent", "StateDeltaContent"]
 
@@ -102,7 +101,7 @@ class AGUIChatClient:
         *,
         headers: Mapping[str, str] | None = None,
         auth: Auth | None = None,
-        http_client: httpx.AsyncClient | None = None,
+        http_client: HTTPClient | None = None,
         transport: Transport | None = None,
         state: JSON | UnsetType = UNSET,
         on_deviation: OnDeviation | None = None,

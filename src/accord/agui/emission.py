@@ -1,7 +1,8 @@
 """An agent's updates as a run's events: a text message, reasoning and calls for each answer of the model.
 
 Items open when their first piece comes and close when the answer is over, whichever way it ends. Pieces of parallel
-calls may interleave; each call has its own start, arguments and end.
+calls may interleave, also with those of another message; each call has its own start, arguments and end. A message id
+that the thread has already is given to no other message.
 
 An agent may itself be asking an AG-UI server: of that server's run, changes of the state, custom and raw events,
 activities and steps are this run's as well. The rest of what frames and records a run there (its beginning, snapshots
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import base64
 import logging
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -81,6 +83,8 @@ class Emission:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._message_id: str | None = None
+        self._taken = {message.id for message in run.input.messages}
+        self._named: dict[str, str] = {}  # the id that stands for the one that the model gave its message
         self._text: TextMessage | None = None
         self._reasoning: Reasoning | None = None
         self._calls: dict[str, ToolCallItem] = {}
@@ -97,7 +101,7 @@ class Emission:
             self._pass_on(content.event)
             return
         if update.role is Role.ASSISTANT and update.message_id != self._message_id:
-            self.end_answer()
+            self._end_text()
             self._message_id = update.message_id
         match content:
             case TextContent(text=text):
@@ -112,7 +116,8 @@ class Emission:
             case FunctionResultContent():
                 self.end_answer()
                 shown = self.interface_results.pop(content.call_id, None) or result_for_interface(content)
-                self._run.tool_result(content.call_id, shown, message_id=update.message_id)
+                message_id = None if update.message_id in self._taken else update.message_id
+                self._taken.add(self._run.tool_result(content.call_id, shown, message_id=message_id))
             case UsageContent(usage=usage):
                 self._run.usage(token_usage(usage))
             case DataContent(data=data, media_type=media_type):
@@ -129,11 +134,27 @@ class Emission:
         for call_id, pieces in self._nameless.items():
             self._open_call(call_id, _NAMELESS, pieces)
         self._nameless.clear()
-        for item in (self._reasoning, self._text, *self._calls.values()):
+        self._end_text()
+        for call in self._calls.values():
+            call.end()
+        self._calls.clear()
+
+    def _end_text(self) -> None:
+        for item in (self._reasoning, self._text):
             if item is not None:
                 item.end()
         self._reasoning = self._text = None
-        self._calls.clear()
+
+    def _name(self) -> str | None:
+        """The id of the message that the model writes; None where it has none."""
+        given = self._message_id
+        if given is None:
+            return None
+        name = self._named.get(given)
+        if name is None:
+            name = self._named[given] = str(uuid.uuid4()) if given in self._taken else given
+            self._taken.add(name)
+        return name
 
     def _write(self, text: str) -> None:
         if not text:
@@ -142,7 +163,7 @@ class Emission:
             self._reasoning.end()
             self._reasoning = None
         if self._text is None:
-            self._text = self._run.text(self._message_id)
+            self._text = self._run.text(self._name())
         self._text.write(text)
 
     def _think(self, content: ReasoningContent) -> None:
@@ -169,7 +190,7 @@ class Emission:
         if self._reasoning is not None:
             self._reasoning.end()
             self._reasoning = None
-        call = self._run.tool_call(name, call_id, parent_message_id=self._message_id or UNSET)
+        call = self._run.tool_call(name, call_id, parent_message_id=self._name() or UNSET)
         self._calls[call_id] = call
         for text in pieces:
             call.write(text)

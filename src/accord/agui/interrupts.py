@@ -68,19 +68,21 @@ class Answer:
     def as_content(self, refusal: str) -> FunctionApprovalResponseContent:
         """The answer for the agent; `refusal` is what the model is told of a refusal."""
         reason = f"{refusal} {self.reason}" if self.reason else refusal
-        request = FunctionApprovalRequestContent(self.pending.interrupt_id, self.pending.call)
+        request = FunctionApprovalRequestContent(self.pending.request_id, self.pending.call)
         return request.answer(self.approved, arguments=self.arguments, reason=None if self.approved else reason)
 
 
 def ask(
     run: Run,
     agent: Agent,
-    calls: Sequence[FunctionCallContent],
+    requests: Sequence[FunctionApprovalRequestContent],
     strategy: ConfirmationStrategy,
     earlier: Mapping[str, PendingCall],
 ) -> tuple[PendingCall, ...]:
-    """Makes the run end with a question for each call; one that was asked `earlier`, by call id, keeps its id."""
-    pending = tuple(earlier.get(call.call_id) or PendingCall(str(uuid.uuid4()), call) for call in calls)
+    """Makes the run end with a question for each request; one that was asked `earlier`, by call id, keeps its id."""
+    pending = tuple(
+        earlier.get(each.call.call_id) or PendingCall(str(uuid.uuid4()), each.call, each.id) for each in requests
+    )
     ask_again(run, agent, pending, strategy)
     return pending
 

@@ -56,15 +56,18 @@ class _SharedStateRun(AgentRun):
     async def _converse(self, conversation: list[Message], *, go_on: bool = True) -> None:
         state = self._client_state()
         if go_on and isinstance(state, dict) and state:
-            written = await self._write_state(conversation)
-            if self._asked:  # a tool of the first phase waits for a person; the run that resumes begins anew
+            written, waiting = await self._write_state(conversation)
+            if waiting:  # a call of the first phase is the person's or the application's; the next run begins anew
                 await self._keep([*conversation, *written])
                 return
             conversation = [*conversation, *written, Message(Role.SYSTEM, SUMMARIZE)]
         await super()._converse(conversation, go_on=go_on)
 
-    async def _write_state(self, conversation: list[Message]) -> Sequence[Message]:
-        """The first phase; returns the messages it made. Raises `RunFailed` when no valid state came."""
+    async def _write_state(self, conversation: list[Message]) -> tuple[Sequence[Message], bool]:
+        """The first phase: the messages it made, and whether a call of it waits for somebody, so that no state came.
+
+        Raises `RunFailed` when no valid state came.
+        """
         schema = self._served.state_schema
         assert schema is not None
         prompt = [Message(Role.SYSTEM, WRITE_STATE)]
@@ -77,10 +80,11 @@ class _SharedStateRun(AgentRun):
                     self._take(writing.withheld(update))
                     await self._run.drain()
             self._emission.end_answer()
-            made += updates.so_far().messages
-            if self._asked:
+            response = updates.so_far()
+            made += response.messages
+            if response.pending_calls:
                 writing.prediction.take_back()
-                return made
+                return made, True
             try:
                 self._run.state.set(writing.whole(self._run.state.committed))
             except (StateRejected, EncodingError, ValueError) as error:
@@ -88,7 +92,7 @@ class _SharedStateRun(AgentRun):
                 writing.prediction.take_back()
                 prompt = [Message(Role.SYSTEM, f"That is no valid state: {error}\n{WRITE_STATE}")]
             else:
-                return made
+                return made, False
         raise RunFailed("The agent could not produce a valid state.", code="invalid_state")
 
 

@@ -18,10 +18,14 @@ from accord.protocol import JSON, JSONObject
 
 @dataclass(frozen=True, slots=True)
 class PendingCall:
-    """A call that waits for the answer to an interrupt, with the arguments the person was asked about."""
+    """A call that waits for the answer to an interrupt, with the arguments the person was asked about.
+
+    `request_id` is what the answer is given under to whoever asked, which may be the model's own service.
+    """
 
     interrupt_id: str
     call: FunctionCallContent
+    request_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

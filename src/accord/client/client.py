@@ -18,6 +18,7 @@ from msgspec import UNSET, UnsetType
 
 from accord.client.exchange import Exchange, open_calls
 from accord.client.frontend_tools import Consent, FrontendTools, ToolLike, failed_answer
+from accord.client.http_types import Auth, HTTPClient
 from accord.client.interrupts import resume_entries
 from accord.client.run import ClientRun, Progress, RunOutcome
 from accord.client.stream import Wire
@@ -45,9 +46,7 @@ from accord.state.pointer import MAX_POINTER_LENGTH
 from accord.wire import MAX_FRAME_BYTES
 
 if TYPE_CHECKING:
-    import httpx
-
-    from accord.client.http import Auth, HTTPTransport
+    from accord.client.http import HTTPTransport
 
 #: What a run is asked with: text is a user's message.
 Said: TypeAlias = str | Message | Sequence[str | Message]
@@ -101,7 +100,7 @@ class AGUIClient:
         peer_version: str | None = None,
         on_deviation: OnDeviation | None = None,
         transport: Transport | None = None,
-        http_client: httpx.AsyncClient | None = None,
+        http_client: HTTPClient | None = None,
         wire: Wire = "sse",
         consent: Consent | None = None,
         max_tool_rounds: int = 10,

@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 
 from accord.consumer import OnDeviation
 from accord.consumer.deviation import MAX_DEVIATIONS
 from accord.errors import TruncatedRun
-from accord.producer import OutletOverflow, Producer, Run, check_input, drive, receive_input
+from accord.producer import CAUGHT_UP, OutletOverflow, Producer, Run, check_input, drive, receive_input
 from accord.protocol import MAX_DEPTH, RunAgentInput, encode_input
 from accord.wire import SSE_MEDIA_TYPE, encode_frame
 
@@ -111,8 +111,12 @@ class _Buffer:
         if self.overflow:
             raise OutletOverflow(self.overflow)
 
-    async def drain(self) -> None:
-        """Returns when no more than the high-water mark is waiting."""
+    def drain(self) -> Awaitable[None]:
+        """Returns, when awaited, as soon as no more than the high-water mark is waiting."""
+        at_once = self._size <= self._high_water and not self._discarding
+        return CAUGHT_UP if at_once else self._until_drained()
+
+    async def _until_drained(self) -> None:
         if self._discarding:  # a loop around this call must not hold the event loop
             await asyncio.sleep(0)
         while self._size > self._high_water:

@@ -6,6 +6,7 @@ item opens in the lane, when an event that ends shorthand arrives there, and in 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -120,6 +121,16 @@ class ChunkExpander:
     def close_all(self) -> list[Event]:
         """The ends of all shorthand that is open, for a producer that ends its run."""
         return [self._close(lane) for lane in list(self.lanes)]
+
+    def take_back(self, lanes: Mapping[Lane, _Open], said: Sequence[Event]) -> None:
+        """Undoes an expansion that was not gone through with: `lanes` is what was open before it, `said` are those of
+        its events that count all the same."""
+        self.lanes.clear()
+        self.lanes.update(lanes)
+        for event in said:
+            for lane, building in lanes.items():
+                if type(event) is building.kind.end and getattr(event, building.kind.id_member) == building.id:
+                    del self.lanes[lane]
 
     def _ends(self, event: Event) -> list[Event]:
         kind = type(event)

@@ -10,7 +10,7 @@ The verifier sees expanded events only, keeps no content, and is asked by the co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NoReturn, TypeAlias
@@ -127,6 +127,9 @@ _ITEMS = (
 )
 
 
+_OWNERS_OF = {item.opens: item.owners for item in _ITEMS}
+
+
 class Verifier:
     """The state machine of one stream. `check(event)` returns, or raises `ProtocolViolation` and changes nothing."""
 
@@ -160,6 +163,10 @@ class Verifier:
     def open_ids(self, opener: type) -> Set[str]:
         """The ids of the items that are open in this run, of the kind that `opener` opens: a view that goes with it."""
         return self._open[opener]
+
+    def owners(self, opener: type) -> Mapping[str, Owner]:
+        """Who owns what has an id, open or not, in the namespace of the kind that `opener` opens: a view as well."""
+        return self._owners[_OWNERS_OF[opener]]
 
     def step_is_open(self, name: str, owner: Owner = UNSET) -> bool:
         """Whether a step of this name and owner is open."""
@@ -272,6 +279,8 @@ class Verifier:
         self.appending.clear()
         for identifiers in self._open.values():  # an error ends whatever was open
             identifiers.clear()
+        self._steps.clear()
+        self._active_subagents.clear()
 
     # Streamed items
 

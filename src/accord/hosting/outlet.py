@@ -88,8 +88,10 @@ class BufferedOutlet:
     def take(self, at_most: int) -> bytes:
         """The oldest waiting bytes, whole frames or not. They count as buffered until they are reported `sent`."""
         with self._lock:
-            taken = self._framing.frame(self._payloads)
-            self._payloads.clear()
+            # Of a backlog no more than is due: framing it all would hold up the loop, and whoever puts.
+            due = len(self._payloads) if self._waiting <= at_most else self._reaching(at_most - len(self._framed))
+            taken = self._framing.frame(self._payloads[:due])
+            del self._payloads[:due]
             if self._framed or len(taken) > at_most:
                 self._framed += taken
                 taken = bytes(self._framed[:at_most])
@@ -137,6 +139,14 @@ class BufferedOutlet:
         self._drained = None
 
     # With the lock held
+
+    def _reaching(self, size: int) -> int:
+        """How many of the payloads, framed, are at least so many bytes."""
+        count = 0
+        while size > 0:
+            size -= len(self._payloads[count]) + self._overhead
+            count += 1
+        return count
 
     def _refuse(self) -> None:
         """There is no room for an event: none is needed where nobody reads, and there will never be any otherwise."""

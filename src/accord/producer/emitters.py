@@ -62,10 +62,10 @@ class TextMessage(GrowingItem):
         super().__init__(run, TextMessageStartEvent, message_id, subagent_run_id)
 
     def addition(self, delta: str, metadata: Metadata | UnsetType = UNSET) -> TextMessageContentEvent:
-        return TextMessageContentEvent(message_id=self.id, delta=delta, metadata=metadata, subagent_run_id=self._owner)
+        return TextMessageContentEvent(message_id=self.id, delta=delta, metadata=metadata, subagent_run_id=self.owner)
 
     def _close(self) -> None:
-        self._run.emit(TextMessageEndEvent(message_id=self.id, subagent_run_id=self._owner))
+        self._run.emit(TextMessageEndEvent(message_id=self.id, subagent_run_id=self.owner))
 
 
 class Reasoning(GrowingItem):
@@ -79,17 +79,17 @@ class Reasoning(GrowingItem):
 
     def addition(self, delta: str, metadata: Metadata | UnsetType = UNSET) -> ReasoningMessageContentEvent:
         return ReasoningMessageContentEvent(
-            message_id=self.id, delta=delta, metadata=metadata, subagent_run_id=self._owner
+            message_id=self.id, delta=delta, metadata=metadata, subagent_run_id=self.owner
         )
 
     def seal(self, encrypted_value: str) -> None:
         """Attaches the provider's opaque value, for the consumer to return with the next input."""
-        self._run.encrypted_value("message", self.id, encrypted_value, subagent_run_id=self._owner)
+        self._run.encrypted_value("message", self.id, encrypted_value, subagent_run_id=self.owner)
 
     def _close(self) -> None:
-        self._run.emit(ReasoningMessageEndEvent(message_id=self.id, subagent_run_id=self._owner))
+        self._run.emit(ReasoningMessageEndEvent(message_id=self.id, subagent_run_id=self.owner))
         if self.span_id in self._run.open_ids(ReasoningStartEvent):
-            self._run.emit(ReasoningEndEvent(message_id=self.span_id, subagent_run_id=self._owner))
+            self._run.emit(ReasoningEndEvent(message_id=self.span_id, subagent_run_id=self.owner))
 
 
 class ToolCallItem(GrowingItem):
@@ -118,10 +118,10 @@ class ToolCallItem(GrowingItem):
         super().__init__(run, ToolCallStartEvent, call_id, subagent_run_id)
 
     def addition(self, delta: str, metadata: Metadata | UnsetType = UNSET) -> ToolCallArgsEvent:
-        return ToolCallArgsEvent(tool_call_id=self.id, delta=delta, metadata=metadata, subagent_run_id=self._owner)
+        return ToolCallArgsEvent(tool_call_id=self.id, delta=delta, metadata=metadata, subagent_run_id=self.owner)
 
     def _close(self) -> None:
-        self._run.emit(ToolCallEndEvent(tool_call_id=self.id, subagent_run_id=self._owner))
+        self._run.emit(ToolCallEndEvent(tool_call_id=self.id, subagent_run_id=self.owner))
 
 
 class Step(Item):
@@ -133,10 +133,10 @@ class Step(Item):
         run.emit(StepStartedEvent(step_name=name, subagent_run_id=subagent_run_id))
 
     def _is_open(self) -> bool:
-        return self._run.step_is_open(self.name, self._owner)
+        return self._run.step_is_open(self.name, self.owner)
 
     def _close(self) -> None:
-        self._run.emit(StepFinishedEvent(step_name=self.name, subagent_run_id=self._owner))
+        self._run.emit(StepFinishedEvent(step_name=self.name, subagent_run_id=self.owner))
 
 
 class Activity:
@@ -152,7 +152,7 @@ class Activity:
         subagent_run_id: str | UnsetType,
     ) -> None:
         self._run = run
-        self._owner = subagent_run_id
+        self.owner = subagent_run_id
         self._content = content
         self.id = message_id
         self.type = activity_type
@@ -169,7 +169,7 @@ class Activity:
 
     def patch(self, operations: list[Any]) -> None:
         """Sends RFC 6902 operations on the content; raises `PatchError` when they do not apply to it."""
-        patched = apply_patch(self._content, operations)
+        patched = apply_patch(self._content, operations, max_depth=self._run.max_nesting)
         if not isinstance(patched, dict):
             raise PatchError("the content of an activity must stay an object", index=len(operations) - 1)
         self._delta(operations, patched)
@@ -178,7 +178,7 @@ class Activity:
         content = plain(content)
         self._run.emit(
             ActivitySnapshotEvent(
-                message_id=self.id, activity_type=self.type, content=content, subagent_run_id=self._owner
+                message_id=self.id, activity_type=self.type, content=content, subagent_run_id=self.owner
             )
         )
         self._content = content
@@ -189,7 +189,7 @@ class Activity:
                 message_id=self.id,
                 activity_type=self.type,
                 patch=[read_operation(each) for each in operations],
-                subagent_run_id=self._owner,
+                subagent_run_id=self.owner,
             )
         )
         self._content = content

@@ -33,15 +33,16 @@ class Item:
 
     def __init__(self, run: Run, subagent_run_id: str | UnsetType) -> None:
         self._run = run
-        self._owner = subagent_run_id
+        self.owner = subagent_run_id
         self._ended = False
 
     def end(self) -> None:
         """Closes the item; a second call, or one after the run closed it, does nothing."""
-        if not self._ended:
-            self._ended = True
-            if self._is_open():
-                self._close()
+        with self._run.lock:
+            if not self._ended:
+                self._ended = True
+                if self._is_open():
+                    self._close()
 
     def _is_open(self) -> bool:
         raise NotImplementedError
@@ -64,8 +65,8 @@ class GrowingItem(Item):
     def __init__(self, run: Run, opener: type, identifier: str, subagent_run_id: str | UnsetType) -> None:
         super().__init__(run, subagent_run_id)
         self.id = identifier
-        #: The ids of all items of the kind that are open now.
-        self.open_ids = run.open_ids(opener)
+        #: Of all items of the kind: the ids of those that are open now, and who owns them.
+        self.open_ids, self.owners = run.open_ids(opener), run.owners(opener)
         before, after = encode_event(self.addition("")).split(_NO_TEXT)
         #: The JSON of an addition, up to its text and from there on.
         self.before, self.after = before + _NO_TEXT[:-2], after

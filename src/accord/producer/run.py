@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import uuid
-from collections.abc import Awaitable, Callable, Sequence, Set
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 
@@ -52,9 +52,8 @@ from accord.protocol import (
     ToolCallStartEvent,
     conform,
     decode_event,
-    encode_event,
 )
-from accord.protocol.codec import check_depth, strict_event_decoder
+from accord.protocol.codec import check_depth, encode, strict_event_decoder
 
 _logger = logging.getLogger("accord")
 _decode = strict_event_decoder.decode
@@ -94,6 +93,8 @@ class Run:
         self.lock = threading.RLock()
         #: The shared state; begins as what the consumer holds, `{}` where the input has none (rules section 5).
         self.state = StateChannel(self, {} if run_input.state is UNSET else run_input.state)
+        #: Levels that the state, or what an activity shows, may have: one less than the event around it.
+        self.max_nesting = max_depth - 1
         self._outlet = outlet
         self._encode = encode
         self._new_id = new_id
@@ -272,10 +273,22 @@ class Run:
         cannot carry it, `OutletOverflow` when the reader is too far behind; nothing has left then."""
         with self.lock:
             if self._lanes or type(event) in CHUNK_TYPES:
-                for expanded in self._chunks.expand(event):
-                    self.commit(expanded, self.encoded(expanded))
+                self._emit_expanded(event)
             else:
                 self.commit(event, self.encoded(event))
+
+    def _emit_expanded(self, event: Event) -> None:
+        """Sends what a chunk stands for, or an event after the ends of shorthand that it brings about."""
+        before = dict(self._lanes)
+        said: list[Event] = []
+        try:
+            expanded = [(each, self.encoded(each)) for each in self._chunks.expand(event)]
+            for each, payload in expanded:
+                self.commit(each, payload)
+                said.append(each)
+        except AccordError:
+            self._chunks.take_back(before, said)
+            raise
 
     def append(self, item: GrowingItem, text: str) -> None:
         """Adds `text`, which is not empty, to an open item, as `emit` does; nearly every event of a run is one.
@@ -283,7 +296,12 @@ class Run:
         What the item says besides was read back when it was opened: there is nothing left that reading could find.
         """
         with self.lock:
-            if item.id in item.open_ids and not self._lanes and self._encode is None:
+            if (
+                item.id in item.open_ids
+                and (item.owner is UNSET or item.owners[item.id] == item.owner)
+                and not self._lanes
+                and self._encode is None
+            ):
                 try:
                     payload = item.before + _encode(text) + item.after
                 except UnicodeEncodeError:  # `emit` says what is wrong with it
@@ -295,12 +313,12 @@ class Run:
             self.emit(item.addition(text))
 
     def drain(self) -> Awaitable[None]:
-        """Returns, when awaited, as soon as the reader has caught up."""
+        """Returns, when awaited, as soon as the reader has caught up. What it gives need not be a coroutine."""
         return self._outlet.drain()
 
     def encoded(self, event: Event) -> bytes:
         """The bytes of an event that is fit to leave; raises as `emit` does, without sending anything."""
-        payload = encode_event(event)
+        payload = encode(event)
         try:
             _decode(payload)
         except (msgspec.MsgspecError, RecursionError):
@@ -332,6 +350,10 @@ class Run:
         """The ids of the items that are open, now and whenever it is looked at, of the kind that `opener` opens."""
         return self._verifier.open_ids(opener)
 
+    def owners(self, opener: type) -> Mapping[str, str | UnsetType]:
+        """Who owns what has an id, of the kind that `opener` opens, whenever it is looked at."""
+        return self._verifier.owners(opener)
+
     def step_is_open(self, name: str, subagent_run_id: str | UnsetType = UNSET) -> bool:
         """Whether a step is open."""
         return self._verifier.step_is_open(name, subagent_run_id)
@@ -360,15 +382,19 @@ class Run:
         if not self._verifier.run_active:
             return False
         try:
-            if error is None:
-                self._finish()
-            elif isinstance(error, Exception | SystemExit):
-                self._fail(error)
-            else:
-                self._close(RunFinishedCancelledOutcome())
+            with self.lock:  # what threads still say comes before the end or is refused, not in between
+                self._end(error)
         except OutletOverflow:
             _logger.warning("run %r: the reader is too far behind to be told how it ended", self.run_id)
         return isinstance(error, Exception | SystemExit)
+
+    def _end(self, error: BaseException | None) -> None:
+        if error is None:
+            self._finish()
+        elif isinstance(error, Exception | SystemExit):
+            self._fail(error)
+        else:
+            self._close(RunFinishedCancelledOutcome())
 
     def _finish(self) -> None:
         outcome: RunFinishedOutcome | UnsetType = UNSET
@@ -383,7 +409,8 @@ class Run:
             self._fail(error)
 
     def _close(self, outcome: RunFinishedOutcome | UnsetType) -> None:
-        self._close_items()
+        self.state.settle()
+        self._end_items()
         cancelled = isinstance(outcome, RunFinishedCancelledOutcome)
         self.emit(
             RunFinishedEvent(
@@ -406,15 +433,11 @@ class Run:
                 code = "invalid_event" if isinstance(error, ProtocolViolation | EncodingError) else "agent_error"
             _logger.error("run %r failed", self.run_id, exc_info=error)
         try:
-            self._close_items()
+            self.state.settle()
         except (EncodingError, LimitExceeded) as lost:  # the committed state is one that no event can carry
             _logger.error("run %r: what was shown of its state could not be taken back: %s", self.run_id, lost)
-            self._end_items()
-        self.emit(RunErrorEvent(message=_sayable(message), code=_sayable(code), usage=self._usage_entries()))
-
-    def _close_items(self) -> None:
-        self.state.settle()
         self._end_items()
+        self.emit(RunErrorEvent(message=_sayable(message), code=_sayable(code), usage=self._usage_entries()))
 
     def _end_items(self) -> None:
         for event in self._chunks.close_all():

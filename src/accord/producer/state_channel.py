@@ -76,10 +76,11 @@ class StateChannel:
         Nothing is sent; the difference is taken back by the next `set` or `settle`. `committed` is JSON and is not
         copied: what it shares with the consumer's state is known to be the same.
         """
-        if guard is not None:
-            self._guard, self._private = guard, frozenset(guard.private)
-        self._held = committed
-        self._differs = bool(diff(self._sent.value, self._public(self._held)))
+        with self._run.lock:
+            if guard is not None:
+                self._guard, self._private = guard, frozenset(guard.private)
+            self._held = committed
+            self._differs = bool(diff(self._sent.value, self._public(self._held)))
 
     def typed(self, model: type[ModelT], path: str = "") -> TypedState[ModelT]:
         """The committed state, or what stands at `path` of it, as a Pydantic, msgspec or dataclass model."""
@@ -136,7 +137,7 @@ class StateChannel:
             sent: list[Any] = [plain(operation) for operation in operations]
             if not sent:
                 return
-            new = apply_patch(self._held, sent)
+            new = self.patched(self._held, sent)
             self._check(new)
             public = self._public(new)
             if self._private and any(_touches(operation, self._private) for operation in sent):
@@ -145,11 +146,15 @@ class StateChannel:
                 if any(_path(operation) == "" for operation in sent):
                     sent = _by_member(self._public(self._held), public)
                 try:
-                    apply_patch(self._sent.value, sent)
+                    self.patched(self._sent.value, sent)
                 except PatchError:  # a prediction stands in the way: what is committed has the last word
                     sent, self._differs = diff(self._sent.value, public), False
             self._send(sent, public)
             self._held = new
+
+    def patched(self, state: JSON, operations: Sequence[Any]) -> JSON:
+        """What RFC 6902 operations make of a state, within the run's limit of depth; raises `PatchError`."""
+        return apply_patch(state, operations, max_depth=self._run.max_nesting)
 
     def snapshot(self) -> None:
         """Sends the whole committed state, for a consumer whose own is not known; ends what predictions show."""
@@ -182,7 +187,8 @@ class StateChannel:
 
     def shown(self, members: Collection[str]) -> JSONObject:
         """What the consumer holds of these members."""
-        sent = self._sent.value
+        with self._run.lock:
+            sent = self._sent.value
         return {name: sent[name] for name in members if name in sent} if isinstance(sent, dict) else {}
 
     def show(self, prediction: Prediction, operations: Sequence[JSONObject]) -> None:
@@ -252,7 +258,7 @@ class StateChannel:
     def _send_delta(self, operations: Sequence[Any]) -> None:
         event = StateDeltaEvent(delta=[read_operation(operation) for operation in operations])
         payload = self._run.encoded(event)
-        self._sent.apply(operations)
+        self._sent.apply(operations, max_depth=self._run.max_nesting)
         self._run.commit(event, payload)
 
     def _check(self, state: JSON) -> None:

@@ -10,7 +10,7 @@ import msgspec
 
 from accord.producer.plain import plain
 from accord.protocol import JSON, JSONObject
-from accord.state import PointerError, apply_patch, array_index, diff, identical, parse_pointer
+from accord.state import PointerError, array_index, diff, identical, parse_pointer
 
 if TYPE_CHECKING:
     from accord.producer.state_channel import StateChannel
@@ -55,7 +55,7 @@ class TypedState(Generic[ModelT]):
         yield value
         after = plain(value)
         if not identical(before, after):
-            self._channel.merge(base, apply_patch(base, [{"op": "add", "path": self._path, "value": after}]))
+            self._channel.merge(base, self._channel.patched(base, [{"op": "add", "path": self._path, "value": after}]))
 
     def _raw(self) -> JSON:
         value = self._channel.value

@@ -61,9 +61,12 @@ def decode_input(data: bytes | str, *, max_depth: int = MAX_DEPTH) -> RunAgentIn
 
 
 def encode_event(event: Event) -> bytes:
-    """`event` as compact JSON in UTF-8; `EncodingError` names the value that JSON cannot carry."""
+    """`event` as compact JSON in UTF-8; `EncodingError` names the value that JSON cannot carry.
+
+    Members that can be strings and numbers only are taken for such.
+    """
     if type(event) in _PLAIN and event.raw_event is msgspec.UNSET and event.metadata is msgspec.UNSET:
-        try:  # the bare encoder has nothing to come upon but a surrogate
+        try:  # then the bare encoder has nothing to come upon but a surrogate
             return _encode(event)
         except (UnicodeEncodeError, TypeError, ValueError, OverflowError, RecursionError):
             pass
@@ -185,6 +188,7 @@ def check_json(value: Any, path: str = "") -> None:
 
 
 _SCALARS = frozenset({str, int, bool})
+_MAX_BITS = 13_000  # about 3,900 digits; Python makes no text of an integer of more than 4,300
 _UNMARKED = bytes(byte for byte in range(256) if byte not in b'[]{}"')
 _AS_LISTS = bytes.maketrans(b"{}", b"[]")
 _OPENING = ord("[")
@@ -198,7 +202,10 @@ def _check_json(value: Any, path: str) -> None:
     if kind is str:
         if not value.isascii() and _SURROGATE.search(value):
             raise EncodingError("a lone surrogate is not text", path=path)
-    elif kind is int or kind is bool or value is None:
+    elif kind is int:
+        if value.bit_length() > _MAX_BITS:
+            raise EncodingError(f"an integer of {value.bit_length()} bits is more than can be written", path=path)
+    elif kind is bool or value is None:
         pass
     elif kind is float:
         if not math.isfinite(value):
