@@ -152,3 +152,15 @@ async def test_the_answer_to_a_question_of_the_models_service_goes_back_under_it
     (answer,) = [part for part in parts if isinstance(part, FunctionApprovalResponseContent)]
     assert (answer.id, answer.approved, answer.call.call_id) == ("r1", True, "c1")
     assert talk.text == "Done."
+
+
+async def test_the_models_service_hears_a_refusal_and_goes_on() -> None:
+    asked = AgentResponseUpdate([call("c1"), FunctionApprovalRequestContent("r1", call("c1"))])
+    heard = [
+        AgentResponseUpdate(FunctionResultContent("c1", error="refused"), Role.TOOL),
+        AgentResponseUpdate("As you wish.", finish_reason="stop"),
+    ]
+    talk = Talk(AGUIAgent(Agent(Saying([asked], heard))))
+    assert (await talk.say()).outcome == "interrupt"
+    assert (await talk.answer({"approved": False})).outcome == "success"
+    assert talk.text.endswith("As you wish.")

@@ -9,9 +9,10 @@ from pydantic import BaseModel
 
 from accord import Agent, ChatOptions, Message, ScriptedChatClient, tool
 from accord.agents import scripted_call
-from accord.agui import SharedStateAgent, StateSchema
+from accord.agui import DefaultConfirmationStrategy, SharedStateAgent, StateSchema
 from accord.producer import drive
 from accord.protocol import RunErrorEvent, Tool, ToolMessage, UserMessage, to_wire
+from agui.talk import Talk
 from producer.recording import Recording, a_run, an_input, consumed
 
 OLD = {"title": "Carbonara", "steps": ["boil"], "note": "x" * 300}
@@ -140,3 +141,51 @@ async def test_a_call_for_the_application_in_the_first_phase_ends_the_run() -> N
     await drive(SharedStateAgent(Agent(ScriptedChatClient(model)), Recipe), run)
     assert consumed(outlet, run_input).state == NEW
     assert [part.type for message in model.asked[0][0] for part in message.contents].count("function_result") == 1
+
+
+@tool
+def rename(title: str) -> str:
+    """Rename the recipe."""
+    return "renamed"
+
+
+async def test_what_was_done_is_told_before_the_summary_begins() -> None:
+    first = Model(
+        scripted_call("rename", {"title": "Gricia"}), json.dumps({**OLD, "title": "Gricia"}), ["It is ", "Gricia now."]
+    )
+    talk = Talk(
+        SharedStateAgent(
+            Agent(ScriptedChatClient(first), tools=[rename]),
+            Recipe,
+            predict_state_config={"title": {"tool": "rename", "tool_argument": "title"}},
+            require_confirmation=True,
+        ),
+        state=OLD,
+    )
+    assert (await talk.say()).outcome == "interrupt"
+    assert (await talk.answer({"approved": True})).outcome == "success"
+    told = [str(event.get("delta", event["type"])) for event in talk.events if event["type"].startswith("TEXT_")]
+    start, confirmed, end, *summary = told
+    assert (start, end) == ("TEXT_MESSAGE_START", "TEXT_MESSAGE_END")
+    assert confirmed == DefaultConfirmationStrategy().on_state_confirmed()
+    assert "".join(summary[1:-1]) == "It is Gricia now."
+
+
+async def test_a_call_of_the_application_that_is_left_when_another_is_answered_ends_the_run_again() -> None:
+    model = Model([scripted_call("pick_color", call_id="c1"), scripted_call("rename", {"title": "X"}, call_id="c2")])
+    talk = Talk(
+        SharedStateAgent(
+            Agent(ScriptedChatClient(model), tools=[rename]),
+            Recipe,
+            predict_state_config={"title": {"tool": "rename", "tool_argument": "title"}},
+            require_confirmation=True,
+        ),
+        state=OLD,
+    )
+    tools = [Tool(name="pick_color", description="")]
+    assert (await talk.read(talk.client.run("Make it nice", tools=tools))).outcome == "interrupt"
+    (asked,) = talk.client.pending_interrupts
+    run = await talk.read(talk.client.resume({asked.id: {"approved": True}}, tools=tools))
+    assert run.outcome == "success"
+    assert len(model.asked) == 1
+    assert talk.events[-1]["outcome"] == {"type": "success", "pendingToolCallIds": ["c1"]}

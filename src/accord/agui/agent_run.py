@@ -33,6 +33,7 @@ from accord.agents import (
     FunctionCallContent,
     FunctionNext,
     FunctionResultContent,
+    FunctionTool,
     Message,
     Role,
     TextContent,
@@ -149,7 +150,10 @@ class AgentRun:
         conversation = conversation_of(turn, self._received(), self._record.carried_out, served.agent)
         said = [answer.as_content(self._refusal(answer)) for answer in answers]
         heard = any(message.role is Role.USER for message in conversation[len(turn.conversation) :])
-        go_on = heard or bool(left) or any(answer.approved for answer in answers)
+        ours = {tool.name for tool in served.agent.tools if isinstance(tool, FunctionTool)}
+        # Nothing is left to say of a refusal; but one of what the model's own service asked is for the service to hear.
+        to_tell = any(answer.approved or answer.pending.call.name not in ours for answer in answers)
+        go_on = heard or bool(left) or to_tell
         await self._converse([*conversation, Message(Role.USER, said)], go_on=go_on)
 
     async def _replay(self) -> None:
@@ -186,13 +190,17 @@ class AgentRun:
             return strategy.on_approval_accepted(steps)
         return strategy.on_state_confirmed() if self._served.predicting.of_tool(answer.pending.call.name) else None
 
-    def _say_what_was_done(self) -> None:
-        """Tells the person what became of the answers, once all are carried out."""
+    def _all_carried_out(self) -> bool:
+        """Whether the last of the answers has just been carried out; the person is told what became of them then."""
+        if not self._answers or len(self._carried_out) != len(self._answers):
+            return False
         answers = self._answers.values()
         said = [self._confirmation(answer) if answer.approved else self._refusal(answer) for answer in answers]
         for text in dict.fromkeys(each for each in said if each):
             with self._run.text() as message:
                 message.write(text)
+        self._answers = {}
+        return True
 
     # State
 
@@ -239,11 +247,8 @@ class AgentRun:
             async for update in updates:
                 self._take(update)
                 await self._run.drain()
-                if self._answers and len(self._carried_out) == len(self._answers):
-                    self._say_what_was_done()
-                    self._answers = {}
-                    if not go_on:
-                        break
+                if self._all_carried_out() and not go_on:
+                    break
         self._emission.end_answer()
         await self._keep([*conversation, *updates.so_far().messages])
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from accord.agents import Agent, AgentResponseUpdate, ChatOptions, Message, Role, TextContent
+from accord.agents import Agent, AgentResponse, AgentResponseUpdate, ChatOptions, Message, Role, TextContent
 from accord.agui.agent import AGUIAgent
 from accord.agui.agent_run import AgentRun
 from accord.agui.state_schema import StateRejected, StateSchema, StateSchemaLike
@@ -79,10 +79,10 @@ class _SharedStateRun(AgentRun):
                 async for update in updates:
                     self._take(writing.withheld(update))
                     await self._run.drain()
+                    self._all_carried_out()
             self._emission.end_answer()
-            response = updates.so_far()
-            made += response.messages
-            if response.pending_calls:
+            made += updates.so_far().messages
+            if AgentResponse((*conversation, *made)).pending_calls:
                 writing.prediction.take_back()
                 return made, True
             try:
