@@ -72,7 +72,7 @@ def test_an_agent_between_costs_an_event_a_bounded_number_of_calls() -> None:
         served = AGUIAgent(Agent(client=Model(count)))
         return lambda: asyncio.run(drive(served, Run(an_input(), Recording())))
 
-    assert calls_each(prepare) <= 42
+    assert calls_each(prepare) <= 36
 
 
 class Server:

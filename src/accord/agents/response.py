@@ -85,6 +85,7 @@ class ResponseBuilder:
         self._response_format = response_format
         self._messages: list[_OpenMessage] = []
         self._by_id: dict[tuple[Role, str], _OpenMessage] = {}
+        self._latest: _OpenMessage | None = None  # nearly every update goes on with it
         self._usage: Usage | None = None
         self._finish_reason: str | None = None
         self._before = 0  # how many messages the answers before the latest have
@@ -93,6 +94,7 @@ class ResponseBuilder:
         """What comes from here on is another answer: no fragment of it joins what was there before."""
         self._before = len(self._messages)
         self._by_id.clear()
+        self._latest = None
 
     def add(self, update: AgentResponseUpdate) -> None:
         if update.finish_reason is not None:
@@ -114,6 +116,9 @@ class ResponseBuilder:
         return tuple(message.build() for message in messages)
 
     def _message_of(self, update: AgentResponseUpdate) -> _OpenMessage:
+        latest = self._latest
+        if latest is not None and latest.message_id == update.message_id and latest.role is update.role:
+            return latest
         if update.message_id is None:
             message = self._messages[-1] if len(self._messages) > self._before else None
             if message is None or message.role is not update.role:
@@ -123,6 +128,7 @@ class ResponseBuilder:
             message = self._by_id.get(key)
             if message is None:
                 message = self._by_id[key] = self._open(update)
+        self._latest = message
         return message
 
     def _open(self, update: AgentResponseUpdate) -> _OpenMessage:
@@ -134,7 +140,7 @@ class ResponseBuilder:
 class _OpenMessage:
     def __init__(self, role: Role, message_id: str | None, author_name: str | None) -> None:
         self.role = role
-        self._message_id = message_id
+        self.message_id = message_id
         self._author_name = author_name
         self._parts: list[_OpenText | _OpenReasoning | _OpenCall | Content] = []
         self._calls: dict[str, _OpenCall] = {}
@@ -164,7 +170,7 @@ class _OpenMessage:
 
     def build(self) -> Message:
         contents = [part if isinstance(part, Content) else part.build() for part in self._parts]
-        return Message(self.role, contents, message_id=self._message_id, author_name=self._author_name)
+        return Message(self.role, contents, message_id=self.message_id, author_name=self._author_name)
 
 
 class _OpenText:

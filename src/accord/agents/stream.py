@@ -58,6 +58,11 @@ class AgentRunStream:
                 self._reader_left = None
         return update
 
+    @property
+    def updates(self) -> AsyncGenerator[AgentResponseUpdate, None]:
+        """The updates for a reader that is the only one and closes the stream itself: a step less for each of them."""
+        return self._updates
+
     def so_far(self) -> AgentResponse:
         """What has been read of the run, as one response."""
         return self._response.build()

@@ -243,14 +243,14 @@ class AgentRun:
 
     async def _converse(self, conversation: list[Message], *, go_on: bool = True) -> None:
         """Lets the agent answer; without `go_on`, only carries out the answers that the conversation ends with."""
-        async with self._answer(conversation) as updates:
-            async for update in updates:
+        async with self._answer(conversation) as answer:
+            async for update in answer.updates:
                 self._take(update)
                 await self._run.drain()
                 if self._all_carried_out() and not go_on:
                     break
         self._emission.end_answer()
-        await self._keep([*conversation, *updates.so_far().messages])
+        await self._keep([*conversation, *answer.so_far().messages])
 
     @asynccontextmanager
     async def _answer(

@@ -75,13 +75,13 @@ class _SharedStateRun(AgentRun):
         for _ in range(ATTEMPTS):
             writing = _WritingState(self._run, schema)
             asked = [*conversation, *made, *prompt]
-            async with self._answer(asked, ChatOptions(response_format=schema.shown)) as updates:
-                async for update in updates:
+            async with self._answer(asked, ChatOptions(response_format=schema.shown)) as answer:
+                async for update in answer.updates:
                     self._take(writing.withheld(update))
                     await self._run.drain()
                     self._all_carried_out()
             self._emission.end_answer()
-            made += updates.so_far().messages
+            made += answer.so_far().messages
             if AgentResponse((*conversation, *made)).pending_calls:
                 writing.prediction.take_back()
                 return made, True
