@@ -379,10 +379,10 @@ class Run:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
         """Ends the run. An exception is told to the consumer and the log and goes no further; a cancellation does."""
-        if not self._verifier.run_active:
-            return False
         try:
             with self.lock:  # what threads still say comes before the end or is refused, not in between
+                if not self._verifier.run_active:
+                    return False
                 self._end(error)
         except OutletOverflow:
             _logger.warning("run %r: the reader is too far behind to be told how it ended", self.run_id)
