@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
+import msgspec
+import pytest
+
 from accord.agents import (
     Agent,
     AgentResponseUpdate,
@@ -15,10 +18,18 @@ from accord.agents import (
     Message,
     Role,
     TextContent,
+    tool,
 )
 from accord.agui import AGUIAgent
-from accord.protocol import AssistantMessage, Tool, ToolMessage, UserMessage
-from agui.talk import Talk, run_alone
+from accord.protocol import (
+    AssistantMessage,
+    RunFinishedEvent,
+    RunFinishedInterruptOutcome,
+    Tool,
+    ToolMessage,
+    UserMessage,
+)
+from agui.talk import Talk, resolved, run_alone
 from producer.recording import an_input, consumed
 
 
@@ -164,3 +175,65 @@ async def test_the_models_service_hears_a_refusal_and_goes_on() -> None:
     assert (await talk.say()).outcome == "interrupt"
     assert (await talk.answer({"approved": False})).outcome == "success"
     assert talk.text.endswith("As you wish.")
+
+
+async def test_a_result_ends_its_own_call_and_no_other() -> None:
+    answer = [
+        AgentResponseUpdate([call("c1", "search"), call("c2", "lookup", '{"k":')], message_id="m"),
+        AgentResponseUpdate(FunctionResultContent("c1", 1), Role.TOOL),
+        AgentResponseUpdate(call("c2", "", "2}"), message_id="m"),
+        AgentResponseUpdate(FunctionResultContent("c2", 2), Role.TOOL),
+        AgentResponseUpdate("Done.", message_id="m2", finish_reason="stop"),
+    ]
+    talk = Talk(AGUIAgent(Agent(Saying(answer))))
+    await talk.say()
+    of_second = [event["type"] for event in talk.events if event.get("toolCallId") == "c2"]
+    assert of_second == ["TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_RESULT"]
+    assert talk.results == {"c1": "1", "c2": "2"}
+
+
+class TestBesideAQuestionOfTheService:
+    """A service asks about a call of its own, and a tool here needs approval, in one answer of the model."""
+
+    def served(self, *after: Sequence[AgentResponseUpdate]) -> tuple[AGUIAgent, Saying, list[int]]:
+        ran: list[int] = []
+
+        @tool(approval_mode="always_require")
+        def own(x: int) -> str:
+            """Ours."""
+            ran.append(x)
+            return "done"
+
+        question = FunctionApprovalRequestContent("r1", call("c1", "remote"))
+        calls = [call("c1", "remote"), call("c2", "own", '{"x": 1}')]
+        model = Saying([AgentResponseUpdate([TextContent("Well."), *calls, question])], *after)
+        return AGUIAgent(Agent(model, tools=[own])), model, ran
+
+    @pytest.mark.parametrize("approved", [True, False])
+    async def test_both_are_answered_and_the_model_goes_on(self, approved: bool) -> None:
+        served, model, ran = self.served([AgentResponseUpdate("Done.", finish_reason="stop")])
+        talk = Talk(served)
+        assert (await talk.say()).outcome == "interrupt"
+        assert len(talk.client.pending_interrupts) == 2
+        assert (await talk.answer({"approved": approved})).outcome == "success"
+        assert ran == [1] * approved
+        assert talk.text.endswith("Done.")
+        parts = [part for message in model.shown[1] for part in message.contents]
+        assert "Well." in [part.text for part in parts if isinstance(part, TextContent)]
+        assert [part.call_id for part in parts if isinstance(part, FunctionCallContent)] == ["c1", "c2"]
+        assert [part.id for part in parts if isinstance(part, FunctionApprovalResponseContent)] == ["r1"]
+        assert [part.call_id for part in parts if isinstance(part, FunctionResultContent)] == ["c2"]
+
+    @pytest.mark.parametrize("name", ["remote", "own"])
+    async def test_one_that_is_answered_alone_is_asked_again_with_the_other(self, name: str) -> None:
+        served, model, ran = self.served([AgentResponseUpdate("Done.", finish_reason="stop")])
+        talk = Talk(served)
+        await talk.say()
+        asked, held = talk.client.pending_interrupts, talk.client.messages
+        (answered,) = [each.id for each in asked if f" {name}?" in str(each.message)]
+        run_input = an_input(messages=held, resume=[resolved(answered, {"approved": True})])
+        outlet = await run_alone(served, msgspec.structs.replace(run_input, thread_id=talk.client.thread_id))
+        (outcome,) = [event.outcome for event in outlet.events if isinstance(event, RunFinishedEvent)]
+        assert isinstance(outcome, RunFinishedInterruptOutcome)
+        assert {each.id for each in outcome.interrupts} == {each.id for each in asked}
+        assert (ran, len(model.shown)) == ([], 1)

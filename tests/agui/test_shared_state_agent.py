@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
 from accord import Agent, ChatOptions, Message, ScriptedChatClient, tool
-from accord.agents import scripted_call
+from accord.agents import AgentResponseUpdate, FunctionApprovalRequestContent, FunctionCallContent, scripted_call
 from accord.agui import DefaultConfirmationStrategy, SharedStateAgent, StateSchema
 from accord.producer import drive
 from accord.protocol import RunErrorEvent, Tool, ToolMessage, UserMessage, to_wire
@@ -189,3 +189,22 @@ async def test_a_call_of_the_application_that_is_left_when_another_is_answered_e
     assert run.outcome == "success"
     assert len(model.asked) == 1
     assert talk.events[-1]["outcome"] == {"type": "success", "pendingToolCallIds": ["c1"]}
+
+
+async def test_a_question_of_the_models_service_in_the_first_phase() -> None:
+    class Service:
+        """Asks about a call of its own, and is done when it has heard the answer."""
+
+        def __init__(self) -> None:
+            call = FunctionCallContent("c1", "remote", "{}")
+            asked: list[Any] = [[call, FunctionApprovalRequestContent("r1", call)]]
+            self.answers = iter([*asked, json.dumps(NEW), "Done."])
+
+        async def stream(self, messages: Sequence[Message], options: ChatOptions) -> AsyncIterator[AgentResponseUpdate]:
+            yield AgentResponseUpdate(next(self.answers), finish_reason="stop")
+
+    talk = Talk(SharedStateAgent(Agent(Service()), Recipe), state=OLD)
+    assert (await talk.say()).outcome == "interrupt"
+    assert (await talk.answer({"approved": True})).outcome == "success"
+    assert talk.state == NEW
+    assert talk.text == "Done."

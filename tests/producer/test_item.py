@@ -4,6 +4,7 @@ import threading
 import uuid
 from collections.abc import Callable
 from datetime import date
+from enum import StrEnum
 from typing import Any, TypeAlias
 
 import msgspec
@@ -24,6 +25,7 @@ from accord.protocol import (
     ToolCall,
     ToolCallArgsEvent,
     encode_event,
+    to_wire,
 )
 from producer.recording import Recording, a_run, an_input, consumed
 
@@ -185,3 +187,19 @@ def test_an_item_is_ended_under_the_lock_of_its_run() -> None:
             assert outlet.types[-1] == "TEXT_MESSAGE_START"
         ending.join(10)
     assert outlet.types[-2] == "TEXT_MESSAGE_END"
+
+
+class Phase(StrEnum):
+    COOKING = "cooking"
+
+
+def test_a_member_of_an_enumeration_of_texts_is_its_text() -> None:
+    run, outlet = a_run()
+    with run:
+        run.step(Phase.COOKING).end()
+        run.text("m1").write(Phase.COOKING)
+        run.custom(Phase.COOKING, 1)
+    told = [to_wire(event) for event in outlet.events]
+    assert [event["delta"] for event in told if event["type"] == "TEXT_MESSAGE_CONTENT"] == ["cooking"]
+    assert [event["stepName"] for event in told if event["type"].startswith("STEP_")] == ["cooking"] * 2
+    consumed(outlet)

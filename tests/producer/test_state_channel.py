@@ -520,3 +520,15 @@ def test_what_is_shown_is_read_under_the_lock_of_its_run() -> None:
             assert seen == []
         reading.join(10)
         assert seen == [{"a": 1}]
+
+
+def test_what_is_too_deep_for_an_operation_is_sent_with_the_whole_state() -> None:
+    run_input = an_input(state={"a": nested(10), "b": 1})
+    outlet = Recording()
+    with Run(run_input, outlet, max_depth=12) as run:
+        prediction = run.state.predict(["a"])
+        prediction.show([{"op": "replace", "path": "/a", "value": 0}])
+        prediction.take_back()
+        run.state.set({"b": nested(10)})
+    assert outlet.types[-3:] == ["STATE_SNAPSHOT", "STATE_SNAPSHOT", "RUN_FINISHED"]
+    assert consumed(outlet, run_input).state == {"b": nested(10)}

@@ -48,6 +48,7 @@ def take_answers(messages: Sequence[Message], runs_here: Callable[[str], bool]) 
     The first answer to a call counts, and of it the arguments; one to no open call does not.
     """
     answers: dict[str, FunctionApprovalResponseContent] = {}
+    answered_elsewhere: set[str] = set()
     conversation: list[Message] = []
     for message in messages:
         kept = []
@@ -56,6 +57,8 @@ def take_answers(messages: Sequence[Message], runs_here: Callable[[str], bool]) 
                 answers.setdefault(content.call.call_id, content)
             elif not isinstance(content, FunctionApprovalRequestContent):
                 kept.append(content)
+                if isinstance(content, FunctionApprovalResponseContent):
+                    answered_elsewhere.add(content.call.call_id)
         if len(kept) == len(message.contents):
             conversation.append(message)
         elif kept:
@@ -64,7 +67,8 @@ def take_answers(messages: Sequence[Message], runs_here: Callable[[str], bool]) 
     for call in _open_calls(conversation):
         answer = answers.get(call.call_id)
         if answer is None:
-            taken.unanswered.append(call)
+            if call.call_id not in answered_elsewhere:
+                taken.unanswered.append(call)
         elif answer.approved:
             taken.approved.append(msgspec.structs.replace(call, arguments=answer.call.arguments))
         else:

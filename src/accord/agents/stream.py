@@ -60,7 +60,10 @@ class AgentRunStream:
 
     @property
     def updates(self) -> AsyncGenerator[AgentResponseUpdate, None]:
-        """The updates for a reader that is the only one and closes the stream itself: a step less for each of them."""
+        """The updates for a reader that is the only one and closes the stream itself: a step less for each of them.
+
+        Only `so_far` and `aclose` go with it: how the run ended is for that reader to know.
+        """
         return self._updates
 
     def so_far(self) -> AgentResponse:

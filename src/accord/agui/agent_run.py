@@ -133,6 +133,11 @@ class AgentRun:
             return
         settled = {answer.pending.interrupt_id for answer in answers}
         left = tuple(each for each in turn.pending if each.interrupt_id not in settled)
+        ours = {tool.name for tool in served.agent.tools if isinstance(tool, FunctionTool)}
+        of_service = any(each.call.name not in ours for each in turn.pending)
+        if left and of_service:  # it goes on as soon as it is answered, which no other question may be left open at
+            ask_again(self._run, served.agent, turn.pending, served.strategy)
+            return
         always = {each.pending.call.name for each in answers if each.approved and each.always}
         self._record = replace(
             self._record,
@@ -150,10 +155,8 @@ class AgentRun:
         conversation = conversation_of(turn, self._received(), self._record.carried_out, served.agent)
         said = [answer.as_content(self._refusal(answer)) for answer in answers]
         heard = any(message.role is Role.USER for message in conversation[len(turn.conversation) :])
-        ours = {tool.name for tool in served.agent.tools if isinstance(tool, FunctionTool)}
         # Nothing is left to say of a refusal; but one of what the model's own service asked is for the service to hear.
-        to_tell = any(answer.approved or answer.pending.call.name not in ours for answer in answers)
-        go_on = heard or bool(left) or to_tell
+        go_on = heard or bool(left) or of_service or any(answer.approved for answer in answers)
         await self._converse([*conversation, Message(Role.USER, said)], go_on=go_on)
 
     async def _replay(self) -> None:
@@ -434,7 +437,10 @@ class AgentRun:
 
 
 def _without_approvals(conversation: Sequence[Message]) -> Iterator[Message]:
-    """The conversation without questions and answers about calls, which are messages of their own."""
+    """The conversation without questions and answers about calls."""
     for message in conversation:
-        if not any(isinstance(content, _APPROVALS) for content in message.contents):
+        kept = tuple(content for content in message.contents if not isinstance(content, _APPROVALS))
+        if len(kept) == len(message.contents):
             yield message
+        elif kept:
+            yield replace(message, contents=kept)

@@ -93,7 +93,7 @@ class Emission:
         self.interface_results: dict[str, str] = {}
 
     def content(self, update: AgentResponseUpdate, content: Content) -> None:
-        """Emits one content of an update. Results end the answer that called."""
+        """Emits one content of an update. A result ends its call; others may still be written."""
         if isinstance(content, StateDeltaContent):
             self._patch(content)
             return
@@ -114,7 +114,8 @@ class Emission:
             case FunctionCallContent():
                 self._call(content)
             case FunctionResultContent():
-                self.end_answer()
+                self._end_text()
+                self._end_call(content.call_id)
                 shown = self.interface_results.pop(content.call_id, None) or result_for_interface(content)
                 message_id = None if update.message_id in self._taken else update.message_id
                 self._taken.add(self._run.tool_result(content.call_id, shown, message_id=message_id))
@@ -131,13 +132,17 @@ class Emission:
 
         A call that never got a name is announced all the same: there will be a result of it.
         """
-        for call_id, pieces in self._nameless.items():
-            self._open_call(call_id, _NAMELESS, pieces)
-        self._nameless.clear()
         self._end_text()
-        for call in self._calls.values():
+        for call_id in [*self._calls, *self._nameless]:
+            self._end_call(call_id)
+
+    def _end_call(self, call_id: str) -> None:
+        pieces = self._nameless.pop(call_id, None)
+        if pieces is not None:
+            self._open_call(call_id, _NAMELESS, pieces)
+        call = self._calls.pop(call_id, None)
+        if call is not None:
             call.end()
-        self._calls.clear()
 
     def _end_text(self) -> None:
         for item in (self._reasoning, self._text):

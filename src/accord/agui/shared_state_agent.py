@@ -82,7 +82,7 @@ class _SharedStateRun(AgentRun):
                     self._all_carried_out()
             self._emission.end_answer()
             made += answer.so_far().messages
-            if AgentResponse((*conversation, *made)).pending_calls:
+            if self._asked or self._waits([*conversation, *made]):
                 writing.prediction.take_back()
                 return made, True
             try:
@@ -94,6 +94,11 @@ class _SharedStateRun(AgentRun):
             else:
                 return made, False
         raise RunFailed("The agent could not produce a valid state.", code="invalid_state")
+
+    def _waits(self, conversation: Sequence[Message]) -> bool:
+        """Whether a call is the application's to answer; one of a tool that nobody knows is the model's service's."""
+        known = {tool.name for tool in (*self._served.agent.tools, *self._frontend_tools())}
+        return any(call.name in known for call in AgentResponse(tuple(conversation)).pending_calls)
 
 
 class _WritingState:

@@ -62,6 +62,9 @@ _encode = msgspec.json.Encoder().encode
 #: What an event may be at most, in bytes: readers, the reference's and ours, take frames of 10 MiB.
 MAX_EVENT_BYTES = 10 * 1024 * 1024 - 64
 
+#: What is raised for something that no event can carry.
+_UNSENDABLE = (EncodingError, LimitExceeded, ProtocolViolation)
+
 #: What the person is told when a producer fails with something that was not made to be told.
 FAILURE_MESSAGE = "The agent could not finish this run."
 
@@ -270,7 +273,7 @@ class Run:
 
     def emit(self, event: Event) -> None:
         """Sends one event. Raises `ProtocolViolation` when a consumer would refuse it here, `EncodingError` when JSON
-        cannot carry it, `OutletOverflow` when the reader is too far behind; nothing has left then."""
+        cannot carry it, `OutletOverflow` when the reader is too far behind; nothing of the event has left then."""
         with self.lock:
             if self._lanes or type(event) in CHUNK_TYPES:
                 self._emit_expanded(event)
@@ -405,7 +408,7 @@ class Run:
             outcome = RunFinishedSuccessOutcome(pending_tool_call_ids=list(self._pending_calls))
         try:
             self._close(outcome)
-        except (EncodingError, ProtocolViolation, LimitExceeded) as error:  # a result or a question nothing can carry
+        except _UNSENDABLE as error:  # a result or a question
             self._fail(error)
 
     def _close(self, outcome: RunFinishedOutcome | UnsetType) -> None:
@@ -434,7 +437,7 @@ class Run:
             _logger.error("run %r failed", self.run_id, exc_info=error)
         try:
             self.state.settle()
-        except (EncodingError, LimitExceeded) as lost:  # the committed state is one that no event can carry
+        except _UNSENDABLE as lost:  # the committed state
             _logger.error("run %r: what was shown of its state could not be taken back: %s", self.run_id, lost)
         self._end_items()
         self.emit(RunErrorEvent(message=_sayable(message), code=_sayable(code), usage=self._usage_entries()))

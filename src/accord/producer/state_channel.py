@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
-from accord.errors import PatchError
+from accord.errors import PatchError, ProtocolViolation
 from accord.producer.draft import DraftArray, DraftObject, draft_of, finished
 from accord.producer.merge import merge
 from accord.producer.plain import plain
@@ -248,8 +248,13 @@ class StateChannel:
             return
         if any(_path(operation) == "" for operation in operations):
             self._send_whole(public)
-        else:
+            return
+        try:
             self._send_delta(operations)
+        except ProtocolViolation as violation:
+            if violation.rule != "depth":
+                raise
+            self._send_whole(public)  # which nests two levels less than an operation that carries it
 
     def _send_whole(self, public: JSON) -> None:
         self._run.emit(StateSnapshotEvent(snapshot=public))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from enum import StrEnum
 from typing import Any, NoReturn, TypeVar
 
 import msgspec
@@ -134,7 +135,8 @@ def check_depth(data: bytes | str, *, max_depth: int) -> None:
     else:
         brackets = b"".join(marks.split(b'"')[::2])
     levels = 0  # those at the bottom of everything, taken away
-    while levels < _BOTTOM_LEVELS and levels < max_depth and brackets:
+    balanced = brackets.count(b"[") == brackets.count(b"]")  # a text that breaks off is told by what it is
+    while balanced and levels < _BOTTOM_LEVELS and levels < max_depth and brackets:
         brackets = brackets.replace(b"[]", b"")
         levels += 1
     depth = levels
@@ -210,6 +212,8 @@ def _check_json(value: Any, path: str) -> None:
     elif kind is float:
         if not math.isfinite(value):
             raise EncodingError(f"{value} is not a JSON number", path=path)
+    elif isinstance(value, StrEnum):
+        _check_json(value.value, path)
     elif kind is dict:
         for key, member in value.items():
             if type(key) is not str:
