@@ -177,8 +177,8 @@ def encode_frame(payload: bytes) -> bytes:
 
 def encode_frames(payloads: Sequence[bytes]) -> bytes:
     """The events that carry `payloads`, one after another, each as `encode_frame` makes it."""
-    if not payloads:
-        return b""
+    if len(payloads) <= 1:
+        return encode_frame(payloads[0]) if payloads else b""
     body = _BETWEEN.join(payloads)
     if body.count(_LF) != 2 * (len(payloads) - 1) or _CR in body:
         raise _broken()
