@@ -172,6 +172,37 @@ async def test_what_the_server_asks_the_next_run_answers(approved: bool) -> None
         assert response.text
 
 
+async def test_a_question_that_is_still_open_is_asked_again() -> None:
+    """The server failed while it carried an answer out: who answers again is asked again, and nothing is stuck."""
+    ran: list[str] = []
+
+    @tool(approval_mode="always_require")
+    def delete(name: str) -> str:
+        """Delete a file."""
+        ran.append(name)
+        return "deleted"
+
+    def answer(messages: Sequence[Message], options: ChatOptions) -> Any:
+        if messages[-1].role != "tool":
+            return [scripted_call("delete", {"name": "a"})]
+        if len(ran) == 1 and not failed:
+            failed.append(True)
+            raise ChatClientError("the model is down", code="down")
+        return "Done."
+
+    failed: list[bool] = []
+    inner = AGUIAgent(Agent(ScriptedChatClient(answer), tools=[delete]))
+    talk = Talk(AGUIAgent(Agent(AGUIChatClient(transport=InProcessTransport(inner)))))
+    assert (await talk.say()).outcome == "interrupt"
+    assert (await talk.answer({"approved": True})).outcome == "failed"
+    assert (await talk.answer({"approved": True})).outcome == "interrupt"
+    (asked,) = talk.client.pending_interrupts
+    assert asked.message == "Allow delete?"
+    assert (await talk.answer({"approved": True})).outcome == "success"
+    assert ran == ["a"]
+    assert talk.text.endswith("Done.")
+
+
 async def test_a_failed_run_is_an_error_of_the_model() -> None:
     async def producer(run: Run) -> None:
         raise RunFailed("The kitchen is closed.", code="closed")

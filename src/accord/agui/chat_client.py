@@ -133,16 +133,24 @@ class AGUIChatClient:
         self._thread(session).state = state
 
     async def stream(self, messages: Sequence[Message], options: ChatOptions) -> AsyncIterator[AgentResponseUpdate]:
-        """One run of the server; what is new in `messages` is added to the thread."""
+        """One run of the server; what is new in `messages` is added to the thread.
+
+        A question of the server's that nothing in `messages` answers is asked again, and no run begins.
+        """
         session = options.session or AgentSession()
         client = self._latest = self._thread(session)
         pending = client.pending_interrupts
+        resume = _answers(messages, pending, client.messages) if pending else None
+        unanswered = [each for each in pending if all(each.id != entry.interrupt_id for entry in resume or ())]
+        if unanswered:
+            yield _Translation().last(unanswered, client.messages)
+            return
         run = client.run(
             _new_messages(messages, client.messages),
             tools=[
                 Tool(name=each.name, description=each.description, parameters=each.parameters) for each in options.tools
             ],
-            resume=_answers(messages, pending, client.messages) if pending else None,
+            resume=resume,
         )
         translation = _Translation()
         try:
