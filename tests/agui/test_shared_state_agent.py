@@ -149,19 +149,22 @@ def rename(title: str) -> str:
     return "renamed"
 
 
+def talk_about_names(model: Model) -> Talk:
+    """With an agent that may rename the recipe, and asks before it does."""
+    served = SharedStateAgent(
+        Agent(ScriptedChatClient(model), tools=[rename]),
+        Recipe,
+        predict_state_config={"title": {"tool": "rename", "tool_argument": "title"}},
+        require_confirmation=True,
+    )
+    return Talk(served, state=OLD)
+
+
 async def test_what_was_done_is_told_before_the_summary_begins() -> None:
     first = Model(
         scripted_call("rename", {"title": "Gricia"}), json.dumps({**OLD, "title": "Gricia"}), ["It is ", "Gricia now."]
     )
-    talk = Talk(
-        SharedStateAgent(
-            Agent(ScriptedChatClient(first), tools=[rename]),
-            Recipe,
-            predict_state_config={"title": {"tool": "rename", "tool_argument": "title"}},
-            require_confirmation=True,
-        ),
-        state=OLD,
-    )
+    talk = talk_about_names(first)
     assert (await talk.say()).outcome == "interrupt"
     assert (await talk.answer({"approved": True})).outcome == "success"
     told = [str(event.get("delta", event["type"])) for event in talk.events if event["type"].startswith("TEXT_")]
@@ -173,15 +176,7 @@ async def test_what_was_done_is_told_before_the_summary_begins() -> None:
 
 async def test_a_call_of_the_application_that_is_left_when_another_is_answered_ends_the_run_again() -> None:
     model = Model([scripted_call("pick_color", call_id="c1"), scripted_call("rename", {"title": "X"}, call_id="c2")])
-    talk = Talk(
-        SharedStateAgent(
-            Agent(ScriptedChatClient(model), tools=[rename]),
-            Recipe,
-            predict_state_config={"title": {"tool": "rename", "tool_argument": "title"}},
-            require_confirmation=True,
-        ),
-        state=OLD,
-    )
+    talk = talk_about_names(model)
     tools = [Tool(name="pick_color", description="")]
     assert (await talk.read(talk.client.run("Make it nice", tools=tools))).outcome == "interrupt"
     (asked,) = talk.client.pending_interrupts

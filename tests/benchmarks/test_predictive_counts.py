@@ -7,23 +7,14 @@ from typing import Any
 
 import pytest
 
-from accord.agents import Agent, ScriptedChatClient, scripted_call, tool
+from accord.agents import Agent, ScriptedChatClient, scripted_call
 from accord.agui import AGUIAgent
 from accord.producer import Run, drive
 from benchmarks.material import compact, prose, recipe
+from benchmarks.workers.predictive import update_recipe, write_document
 from producer.recording import Recording, an_input, consumed
 
 SIZE = 20_000
-
-
-@tool
-def update_recipe(recipe: dict[str, Any]) -> str:
-    return "ok"
-
-
-@tool
-def write_document(document: str) -> str:
-    return "ok"
 
 
 def answered(name: str, member: str, value: Any) -> Recording:

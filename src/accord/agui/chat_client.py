@@ -141,9 +141,11 @@ class AGUIChatClient:
         client = self._latest = self._thread(session)
         pending = client.pending_interrupts
         resume = _answers(messages, pending, client.messages) if pending else None
-        unanswered = [each for each in pending if all(each.id != entry.interrupt_id for entry in resume or ())]
+        answered = {entry.interrupt_id for entry in resume or ()}
+        unanswered = [each for each in pending if each.id not in answered]
+        translation = _Translation()
         if unanswered:
-            yield _Translation().last(unanswered, client.messages)
+            yield translation.last(unanswered, client.messages)
             return
         run = client.run(
             _new_messages(messages, client.messages),
@@ -152,7 +154,6 @@ class AGUIChatClient:
             ],
             resume=resume,
         )
-        translation = _Translation()
         try:
             async with aclosing(run):
                 async for event in run:
