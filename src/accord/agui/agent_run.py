@@ -193,8 +193,8 @@ class AgentRun:
             return strategy.on_approval_accepted(steps)
         return strategy.on_state_confirmed() if self._served.predicting.of_tool(answer.pending.call.name) else None
 
-    def _all_carried_out(self) -> bool:
-        """Whether the last of the answers has just been carried out; the person is told what became of them then."""
+    def _tell_once_carried_out(self) -> bool:
+        """Tells the person what became of the answers, once all are carried out; whether that was now."""
         if not self._answers or len(self._carried_out) != len(self._answers):
             return False
         answers = self._answers.values()
@@ -250,7 +250,7 @@ class AgentRun:
             async for update in answer.updates:
                 self._take(update)
                 await self._run.drain()
-                if self._all_carried_out() and not go_on:
+                if self._tell_once_carried_out() and not go_on:
                     break
         self._emission.end_answer()
         await self._keep([*conversation, *answer.so_far().messages])

@@ -145,10 +145,15 @@ class Emission:
             call.end()
 
     def _end_text(self) -> None:
-        for item in (self._reasoning, self._text):
-            if item is not None:
-                item.end()
-        self._reasoning = self._text = None
+        self._end_reasoning()
+        if self._text is not None:
+            self._text.end()
+            self._text = None
+
+    def _end_reasoning(self) -> None:
+        if self._reasoning is not None:
+            self._reasoning.end()
+            self._reasoning = None
 
     def _name(self) -> str | None:
         """The id of the message that the model writes; None where it has none."""
@@ -164,9 +169,7 @@ class Emission:
     def _write(self, text: str) -> None:
         if not text:
             return
-        if self._reasoning is not None:
-            self._reasoning.end()
-            self._reasoning = None
+        self._end_reasoning()
         if self._text is None:
             self._text = self._run.text(self._name())
         self._text.write(text)
@@ -177,8 +180,7 @@ class Emission:
         self._reasoning.write(content.text)
         if content.encrypted_value is not None:
             self._reasoning.seal(content.encrypted_value)
-            self._reasoning.end()
-            self._reasoning = None
+            self._end_reasoning()
 
     def _call(self, content: FunctionCallContent) -> None:
         call = self._calls.get(content.call_id)
@@ -192,9 +194,7 @@ class Emission:
             call.write(content.arguments)
 
     def _open_call(self, call_id: str, name: str, pieces: Sequence[str]) -> None:
-        if self._reasoning is not None:
-            self._reasoning.end()
-            self._reasoning = None
+        self._end_reasoning()
         call = self._run.tool_call(name, call_id, parent_message_id=self._name() or UNSET)
         self._calls[call_id] = call
         for text in pieces:

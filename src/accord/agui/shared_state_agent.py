@@ -79,7 +79,7 @@ class _SharedStateRun(AgentRun):
                 async for update in answer.updates:
                     self._take(writing.withheld(update))
                     await self._run.drain()
-                    self._all_carried_out()
+                    self._tell_once_carried_out()
             self._emission.end_answer()
             made += answer.so_far().messages
             if self._asked or self._waits([*conversation, *made]):

@@ -25,7 +25,7 @@ class PendingCall:
 
     interrupt_id: str
     call: FunctionCallContent
-    request_id: str = ""
+    request_id: str
 
 
 @dataclass(frozen=True, slots=True)
